@@ -10,7 +10,9 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tilelift::emu::{Arg, Element, Fill, Launch, Memory, Module, Options, Swizzle, TensorMap, run};
+use tilelift::emu::{
+    Arg, Fill, Launch, Memory, Module, Options, Swizzle, TensorElement, TensorMap, run,
+};
 
 /// Threads of a CTA.
 const THREADS: u32 = 256;
@@ -228,7 +230,7 @@ fn product(c: &mut Criterion) {
     let out = memory.alloc(2 * m * n);
     let map = |base, rows: usize, height| {
         let map = TensorMap {
-            element: Element::BF16,
+            element: TensorElement::BF16,
             base,
             extents: vec![k as u64, rows as u64],
             strides: vec![2 * k as u64],

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::device_print::Site;
 use crate::error::CompileError;
 use crate::ir::function::{ThreadFunction, TileFunction};
-use crate::ir::recipe::MapRecipe;
+use crate::ir::map_recipe::MapRecipe;
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
 use crate::pipeline::{self, Snapshot};

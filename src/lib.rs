@@ -94,9 +94,9 @@
 //! hidden; **they change with any version**, and so does whatever stands in them. All else follows semantic versioning.
 
 #[macro_use]
-mod spans;
+mod tracing_spans;
 #[macro_use]
-mod coded;
+mod error_codes;
 pub(crate) mod grid;
 
 pub mod limits;
@@ -157,7 +157,7 @@ pub mod emu;
 pub mod front;
 
 #[cfg(any(feature = "tool", feature = "fuzzing"))]
-mod reduce;
+mod reduce_test_case;
 
 #[cfg(feature = "tool")]
 pub mod filetest;

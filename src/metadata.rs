@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::compile::{KernelMeta, ParamKind};
 use crate::device_print::{self, What};
 use crate::ir::function::PROGRAM_NUMBERS;
-use crate::ir::recipe::{MAP_ALIGN, MAP_BYTES, MapRecipe, Number};
+use crate::ir::map_recipe::{HostNumber, MAP_ALIGN, MAP_BYTES, MapRecipe};
 
 /// The variable that prints and assertions write to, and what each of its records is of; kernels without leave it out.
 fn log_of(meta: &KernelMeta) -> Value {
@@ -38,8 +38,9 @@ fn log_of(meta: &KernelMeta) -> Value {
 
 /// A parameter that the launcher makes of others.
 fn map_of(index: usize, recipe: &MapRecipe) -> Value {
-    let texts =
-        |numbers: &[Number]| -> Vec<String> { numbers.iter().map(Number::to_string).collect() };
+    let texts = |numbers: &[HostNumber]| -> Vec<String> {
+        numbers.iter().map(HostNumber::to_string).collect()
+    };
     json!({
         "name": format!("map{index}"),
         "kind": "tensormap",

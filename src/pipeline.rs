@@ -5,11 +5,11 @@
 //!         --select, schedule, allocate--> machine code --write--> PTX
 //! ```
 //!
-//! Each stage is a function below; what a pass does is told in its own file. After each pass the program is shown to whoever
+//! Each stage is a function below; what a pass does stands in its own file. After each pass the program is shown to whoever
 //! watches and, if [`Options::verify_passes`] is set, verified, so that an error names the pass at fault.
 //!
 //! **Resources.** Some passes spend shared memory on what could stay in registers. How much conversions of layouts need besides
-//! is known only after expansion, so the first of the [`Resources`] plans with which the kernel fits is the one that counts. What
+//! is known only after expansion, so the first of the [`ResourcePlan`] plans with which the kernel fits is the one that counts. What
 //! warpgroups save in time they lose if registers are short, which is known at the end: then the kernel does without.
 
 use std::fmt;
@@ -21,8 +21,8 @@ use crate::expand::expand;
 use crate::ir::entities::Inst;
 use crate::ir::function::{Function, ThreadFunction, TileFunction};
 use crate::ir::level::Level;
+use crate::ir::map_recipe::HostNumber;
 use crate::ir::ops::TileOp;
-use crate::ir::recipe::Number;
 use crate::layout::assign::{LayoutStats, assign_layouts};
 use crate::machine::listing::MachineCode;
 use crate::machine::program::CodeProgram;
@@ -30,7 +30,7 @@ use crate::machine::schedule::schedule;
 use crate::machine::select::select;
 use crate::ptx;
 use crate::regalloc;
-use crate::settings::diversity::{Choices, Site};
+use crate::settings::diversity::{ChoiceSite, Choices};
 use crate::settings::{Asserts, Options, Policy, Promote, PtxVersion, Target};
 use crate::thread::branch_around_copies::branch_around_copies;
 use crate::thread::branch_around_rare::branch_around_rare;
@@ -47,12 +47,12 @@ use crate::tile::add_invariants_first::add_invariants_first;
 use crate::tile::advance_scalars::advance_scalars;
 use crate::tile::apply_promises::apply_promises;
 use crate::tile::bound_waits::bound_waits;
-use crate::tile::contract::contract;
 use crate::tile::defer_sums::defer_sums;
 use crate::tile::eliminate_dead_code::eliminate_dead_code;
 use crate::tile::fetch_boxes::fetch_boxes;
 use crate::tile::forget_layouts::forget_layouts;
 use crate::tile::form_roles::{form_roles, has_warpgroup_alone};
+use crate::tile::fuse_multiply_adds::fuse_multiply_adds;
 use crate::tile::hoist_invariants::hoist_invariants;
 use crate::tile::legalize::legalize;
 use crate::tile::loop_over_programs::{can_loop_over_programs, loop_over_programs};
@@ -63,7 +63,7 @@ use crate::tile::order_programs::{order_programs, uneven};
 use crate::tile::order_sums::order_sums;
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
 use crate::tile::promote::{Programs, Promotion, holds_small_boxes, promote};
-use crate::tile::resources::Resources;
+use crate::tile::resources::ResourcePlan;
 use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::settle_asserts::settle_asserts;
 use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
@@ -186,11 +186,11 @@ pub(crate) fn run(
         show,
         verifies: options.verify_passes,
     };
-    let mut resources = Resources {
-        shared_operands: !Choices::new(options.diversity, Site::Sharing).chance(30),
+    let mut resources = ResourcePlan {
+        shared_operands: !Choices::new(options.diversity, ChoiceSite::Sharing).chance(30),
         roles: options.roles,
         persistent: options.persistent,
-        ..Resources::ALL
+        ..ResourcePlan::ALL
     };
     // Said of the first plan, which is what the author asked for.
     let mut refusal = None;
@@ -265,7 +265,7 @@ pub(crate) fn promoted(
         Programs::One,
         target,
         options,
-        &Resources::ALL,
+        &ResourcePlan::ALL,
         &mut watch,
     )?;
     Ok((func, promotions))
@@ -277,7 +277,7 @@ pub(crate) fn optimize(
     func: &mut TileFunction,
     target: Target,
     options: &Options,
-    resources: Resources,
+    resources: ResourcePlan,
     on_pass_end: &mut dyn FnMut(&str, &TileFunction),
 ) -> Result<TileStats, CompileError> {
     let mut show = |pass: &str, snapshot: Snapshot<'_>| {
@@ -302,7 +302,7 @@ fn tile_passes(
     func: &mut TileFunction,
     target: Target,
     options: &Options,
-    resources: Resources,
+    resources: ResourcePlan,
     watch: &mut Watch<'_>,
 ) -> Result<TileStats, CompileError> {
     span!(TRACE, "tile");
@@ -346,7 +346,7 @@ fn tile_passes(
         }
     }
     let axis = Axis::compute(func);
-    let pipelined = pipeline_loops(func, &axis, target, &resources, choices(Site::Stages));
+    let pipelined = pipeline_loops(func, &axis, target, &resources, choices(ChoiceSite::Stages));
     if pipelined.loops > 0 || has_roles {
         watch.tile("pipeline_loops", func)?;
         simplify(func);
@@ -375,7 +375,7 @@ fn tile_passes(
     if !has_rings {
         watch.rings(func)?;
     }
-    let layouts = assign_layouts(func, &axis, target, choices(Site::Layouts));
+    let layouts = assign_layouts(func, &axis, target, choices(ChoiceSite::Layouts));
     watch.tile("assign_layouts", func)?;
     if order_sums(func) > 0 {
         eliminate_dead_code(func);
@@ -417,8 +417,8 @@ fn clean_passes(
     lower_math(func);
     watch.tile("lower_math", func)?;
     if options.fp_fusion {
-        contract(func, target);
-        watch.tile("contract", func)?;
+        fuse_multiply_adds(func, target);
+        watch.tile("fuse_multiply_adds", func)?;
     }
     legalize(func, target);
     watch.tile("legalize", func)?;
@@ -445,7 +445,7 @@ fn fetch_passes(
     programs: Programs,
     target: Target,
     options: &Options,
-    resources: &Resources,
+    resources: &ResourcePlan,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<Promotion>, CompileError> {
     // What a program reads once can come while the one before is executed, and then stands in shared memory by itself.
@@ -453,7 +453,7 @@ fn fetch_passes(
         watch.tile("share_invariant", func)?;
     }
     let promotions = map_passes(func, programs, target, options, resources, watch)?;
-    let choices = Choices::new(options.diversity, Site::Rotation);
+    let choices = Choices::new(options.diversity, ChoiceSite::Rotation);
     if rotate_loops(func, target, resources, choices) > 0 {
         watch.tile("rotate_loops", func)?;
         simplify(func);
@@ -475,7 +475,7 @@ fn map_passes(
     programs: Programs,
     target: Target,
     options: &Options,
-    resources: &Resources,
+    resources: &ResourcePlan,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<Promotion>, CompileError> {
     if !resources.warpgroup_units || options.promote == Promote::Never {
@@ -507,7 +507,7 @@ fn is_for_the_host(func: &TileFunction, map: Inst) -> bool {
     let numbers = &func.dfg.insts[map].args[1..];
     numbers
         .iter()
-        .all(|&number| Number::of(func, number).is_some())
+        .all(|&number| HostNumber::of(func, number).is_some())
 }
 
 /// What one thread does, with a place for each slot of shared memory; and the bytes that these take.
@@ -519,7 +519,7 @@ fn expand_and_place(
 ) -> Result<(ThreadFunction, u32), CompileError> {
     span!(TRACE, "expand");
     let choices = |site| Choices::new(options.diversity, site);
-    let mut thread = expand(tile, target, choices(Site::Exchange))?;
+    let mut thread = expand(tile, target, choices(ChoiceSite::Exchange))?;
     watch.thread("expand", &thread)?;
     if branch_around_rare(&mut thread) > 0 {
         watch.thread("branch_around_rare", &thread)?;
@@ -536,7 +536,7 @@ fn expand_and_place(
     if start_sums(&mut thread) > 0 {
         watch.thread("start_sums", &thread)?;
     }
-    let shared = place_shared(&mut thread, &mut choices(Site::Offsets));
+    let shared = place_shared(&mut thread, &mut choices(ChoiceSite::Offsets));
     watch.thread("place_shared", &thread)?;
     Ok((thread, shared))
 }
@@ -574,10 +574,10 @@ fn machine_code(
     let choices = |site| Choices::new(options.diversity, site);
     let mut code = select(thread, target)?;
     watch.machine("select", MachineCode::virtual_registers(&code));
-    schedule(&mut code, choices(Site::Order));
+    schedule(&mut code, choices(ChoiceSite::Order));
     watch.machine("schedule", MachineCode::virtual_registers(&code));
     let program = CodeProgram(&code);
-    let allocation = regalloc::allocate(&program, choices(Site::Registers));
+    let allocation = regalloc::allocate(&program, choices(ChoiceSite::Registers));
     if options.verify_passes {
         regalloc::check::check(&program, &allocation).map_err(|error| CompileError::Internal {
             pass: "allocate",
@@ -585,7 +585,7 @@ fn machine_code(
         })?;
     }
     watch.machine("allocate", MachineCode::allocated(&code, &allocation));
-    Ok(ptx::write::write(
+    Ok(ptx::module::write(
         thread,
         &code,
         &allocation,

@@ -4,14 +4,14 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+mod availability;
 mod ctas;
 pub mod diversity;
-mod exists;
 pub(crate) mod occupancy;
 
+pub use availability::Exists;
+pub(crate) use availability::exists;
 pub(crate) use ctas::{one_cta, program_warps};
-pub use exists::Exists;
-pub(crate) use exists::exists;
 pub use occupancy::{Usage, spilled_bytes};
 
 /// A PTX target: an architecture, and whether its code may use what later architectures lack (`a`).

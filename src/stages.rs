@@ -8,7 +8,7 @@ use crate::ir::entities::Slot;
 use crate::ir::function::{BufferData, ThreadFunction, TileFunction};
 use crate::pipeline::{Snapshot, promoted};
 use crate::settings::{Options, Target};
-use crate::thread::place_shared::{LiveRange, live_ranges};
+use crate::thread::place_shared::{SlotLiveRange, live_ranges};
 
 /// A stage of compilation that has a text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -148,7 +148,7 @@ pub(crate) fn shared_ranges(
     func: &ThreadFunction,
     rings: &SecondaryMap<Slot, Option<BufferData>>,
 ) -> Vec<SharedRange> {
-    let range = |range: &LiveRange| SharedRange {
+    let range = |range: &SlotLiveRange| SharedRange {
         slot: range.slot,
         offset: func.slots[range.slot].offset.unwrap_or(0),
         bytes: func.slots[range.slot].bytes,

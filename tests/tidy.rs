@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Modules from the bottom up. A module uses only itself and those above it in this list.
 const ORDER: &[&str] = &[
-    "spans",
-    "coded",
+    "tracing_spans",
+    "error_codes",
     "num",
     "grid",
     "limits",
@@ -37,7 +37,7 @@ const ORDER: &[&str] = &[
     "tune",
     "testing",
     "build",
-    "reduce",
+    "reduce_test_case",
     "fuzzing",
     "filetest",
     "cli",
@@ -84,6 +84,46 @@ const PANICS: &[(&str, &str)] = &[
         "src/fuzzing/generate/mod.rs",
         "a generator that makes invalid programs is a failed test",
     ),
+];
+
+/// Names that types of several rooms share because they mean the same, and why there are several.
+const SHARED_NAMES: &[(&str, &[&str])] = &[
+    (
+        "each executor has its own launch, memory and faults",
+        &[
+            "Arg",
+            "FaultSite",
+            "Launch",
+            "Memory",
+            "MemoryError",
+            "Options",
+            "Stats",
+        ],
+    ),
+    (
+        "the emulator and the driver layer know nothing of the compiler, and have to do with the same things",
+        &[
+            "Function",
+            "Module",
+            "Param",
+            "ParseError",
+            "PtxVersion",
+            "SourceLine",
+            "TensorElement",
+            "TensorMap",
+        ],
+    ),
+    (
+        "the run time's stands for the driver's or for the emulator's",
+        &[
+            "Buffer", "Copying", "Device", "Element", "Event", "Graph", "Pinned", "Stream",
+        ],
+    ),
+    (
+        "the language's is that of the text, the other that of a launch or of the IR",
+        &["Args", "Argument", "Constant", "Diagnostic", "Value"],
+    ),
+    ("why what the room does is not done", &["Failure"]),
 ];
 
 /// Longest file in lines.
@@ -216,6 +256,53 @@ fn building_knows_nothing_of_launches() {
     assert!(wrong.is_empty(), "{wrong:?}");
     // A new name for it would let everything pass.
     assert!(files("src/runtime/execute", "rs").iter().any(knows));
+}
+
+/// A type that others than its own room can name, as a line declares it.
+fn declared_type(line: &str) -> Option<&str> {
+    let rest = line
+        .strip_prefix("pub(crate) ")
+        .or_else(|| line.strip_prefix("pub "))?;
+    let mut words = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    matches!(
+        words.next()?,
+        "struct" | "enum" | "trait" | "type" | "union"
+    )
+    .then(|| words.next())?
+}
+
+/// What a reader meets in several rooms under one name is one thing.
+#[test]
+fn a_name_has_one_meaning() {
+    let mut rooms: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in files("src", "rs") {
+        for (_, line) in code_lines(&path) {
+            if let Some(name) = declared_type(&line) {
+                let known = rooms.entry(name.to_owned()).or_default();
+                known.insert(module(&path));
+            }
+        }
+    }
+    rooms.retain(|_, rooms| rooms.len() > 1);
+    let found: BTreeSet<&str> = rooms.keys().map(String::as_str).collect();
+    let shared: BTreeSet<&str> = SHARED_NAMES
+        .iter()
+        .flat_map(|(_, names)| *names)
+        .copied()
+        .collect();
+    let new: Vec<String> = found
+        .difference(&shared)
+        .map(|&name| format!("{name}: {:?}", rooms[name]))
+        .collect();
+    assert!(
+        new.is_empty(),
+        "types of several rooms have one name; if they mean the same, say in SHARED_NAMES why there are several: {new:#?}"
+    );
+    let gone: Vec<&&str> = shared.difference(&found).collect();
+    assert!(
+        gone.is_empty(),
+        "SHARED_NAMES has names of one room: {gone:?}"
+    );
 }
 
 /// A room that others may rely on is a decision: it stands in the list above and on the front page.

@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use super::affine::{Below, Forms, Poly, Values};
-use super::program::{ProgramOrder, Step};
+use super::program::{ProgramOrder, WalkStep};
 use crate::ir::attrs::Attrs;
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -70,7 +70,7 @@ impl Demand {
         loop {
             demand.changed = false;
             for &step in order.steps().iter().rev() {
-                if let Step::Inst(inst) | Step::Leave(inst) = step {
+                if let WalkStep::Inst(inst) | WalkStep::Leave(inst) = step {
                     demand.visit(func, order, forms, inst);
                 }
             }
@@ -276,7 +276,7 @@ impl Demand {
                 self.all_operands(func, inst);
             }
             TileOp::InlinePtx => self.all_operands(func, inst),
-            _ if data.class() == Class::Elementwise => {
+            _ if data.class() == OpClass::Elementwise => {
                 for &arg in &data.args {
                     self.need(arg, dims.clone());
                 }

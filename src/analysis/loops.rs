@@ -39,7 +39,7 @@ impl Loops {
     }
 
     /// Whether a block is in a loop.
-    pub(crate) fn contain(&self, block: Block) -> bool {
+    pub(crate) fn is_in_loop(&self, block: Block) -> bool {
         self.0.iter().any(|inside| inside.contains(block))
     }
 
@@ -87,7 +87,10 @@ mod tests {
         let func = parse_thread(text).unwrap_or_else(|errors| panic!("{errors:?}"));
         let loops = Loops::with_function(&func);
         let blocks = func.all_blocks();
-        let inside: Vec<bool> = blocks.iter().map(|&block| loops.contain(block)).collect();
+        let inside: Vec<bool> = blocks
+            .iter()
+            .map(|&block| loops.is_in_loop(block))
+            .collect();
         assert_eq!(inside, [false, true, true, true, false]);
         let params = func.params();
         // A value of the outer loop stays the same in the inner one, and one of the inner loop nowhere.

@@ -12,7 +12,7 @@ use crate::ir::ops::{Opcode, TileOp};
 
 /// A step of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum WalkStep {
     /// An instruction without regions, terminators included.
     Inst(Inst),
     /// An instruction whose regions follow.
@@ -26,7 +26,7 @@ pub enum Step {
 /// The walk over a function, and who owns its regions.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramOrder {
-    steps: Vec<Step>,
+    steps: Vec<WalkStep>,
     owner: SecondaryMap<Block, PackedOption<Inst>>,
 }
 
@@ -48,10 +48,10 @@ impl ProgramOrder {
                     for (index, &inst) in insts.iter().enumerate().skip(from) {
                         let data = &func.dfg.insts[inst];
                         if !data.op.info().owns_regions() {
-                            order.steps.push(Step::Inst(inst));
+                            order.steps.push(WalkStep::Inst(inst));
                             continue;
                         }
-                        order.steps.push(Step::Enter(inst));
+                        order.steps.push(WalkStep::Enter(inst));
                         todo.push(Todo::Insts(block, index + 1));
                         todo.push(Todo::Leave(inst));
                         let regions = data.blocks.iter().rev();
@@ -61,17 +61,17 @@ impl ProgramOrder {
                 }
                 Todo::Region(owner, block) => {
                     order.owner[block] = Some(owner).into();
-                    order.steps.push(Step::Region(block));
+                    order.steps.push(WalkStep::Region(block));
                     todo.push(Todo::Insts(block, 0));
                 }
-                Todo::Leave(inst) => order.steps.push(Step::Leave(inst)),
+                Todo::Leave(inst) => order.steps.push(WalkStep::Leave(inst)),
             }
         }
         order
     }
 
     /// The steps in order.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[WalkStep] {
         &self.steps
     }
 
@@ -164,10 +164,10 @@ mod tests {
             .steps()
             .iter()
             .map(|step| match step {
-                Step::Inst(inst) => func.dfg.insts[*inst].op.info().name,
-                Step::Enter(_) => "enter",
-                Step::Region(_) => "region",
-                Step::Leave(_) => "leave",
+                WalkStep::Inst(inst) => func.dfg.insts[*inst].op.info().name,
+                WalkStep::Enter(_) => "enter",
+                WalkStep::Region(_) => "region",
+                WalkStep::Leave(_) => "leave",
             })
             .collect();
         assert_eq!(
@@ -176,7 +176,7 @@ mod tests {
                 "const", "const", "enter", "region", "iadd", "yield", "leave", "iadd", "return"
             ]
         );
-        let Step::Inst(body) = order.steps()[4] else {
+        let WalkStep::Inst(body) = order.steps()[4] else {
             panic!("step 4 is the sum in the loop");
         };
         let owner = order.parent(&func, body).expect("stands in the loop");

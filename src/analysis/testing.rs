@@ -290,7 +290,7 @@ pub(crate) fn transposed_copy(n: u64) -> TileFunction {
 
 /// Derives the type of every result again and compares, and checks that values are defined before their uses.
 pub(crate) fn check(func: &TileFunction) {
-    use crate::analysis::program::{ProgramOrder, Step};
+    use crate::analysis::program::{ProgramOrder, WalkStep};
     let order = ProgramOrder::compute(func);
     let mut known: Vec<bool> = vec![false; func.dfg.values.len()];
     for &param in func.params() {
@@ -322,17 +322,17 @@ pub(crate) fn check(func: &TileFunction) {
     };
     for &step in order.steps() {
         match step {
-            Step::Inst(inst) => {
+            WalkStep::Inst(inst) => {
                 one(&mut known, inst);
                 define(&mut known, inst);
             }
-            Step::Enter(inst) => one(&mut known, inst),
-            Step::Region(block) => {
+            WalkStep::Enter(inst) => one(&mut known, inst),
+            WalkStep::Region(block) => {
                 for &param in &func.dfg.blocks[block].params {
                     known[param.as_u32() as usize] = true;
                 }
             }
-            Step::Leave(inst) => define(&mut known, inst),
+            WalkStep::Leave(inst) => define(&mut known, inst),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::args::CacheAction;
 use super::progress::Progress;
 use super::{Failure, Result, say, table, write_out};
 use crate::compile::ParamMeta;
-use crate::runtime::cache::{Cache, EntryInfo, Kind};
+use crate::runtime::cache::{Cache, EntryInfo, EntryKind};
 use crate::runtime::stored::Stored;
 
 /// Looks after the cache that the environment names.
@@ -115,11 +115,11 @@ fn listed(cache: &Cache, entries: &[EntryInfo]) -> String {
     let kernels: Vec<[String; 3]> = entries
         .iter()
         .zip(&about)
-        .filter(|(entry, _)| entry.kind != Kind::Cubin)
+        .filter(|(entry, _)| entry.kind != EntryKind::Cubin)
         .map(|(_, about)| about.clone())
         .collect();
     for (entry, about) in entries.iter().zip(&mut about) {
-        if entry.kind == Kind::Cubin {
+        if entry.kind == EntryKind::Cubin {
             about[1] = signature_of(about, &kernels);
         }
     }
@@ -139,7 +139,7 @@ fn about(cache: &Cache, entry: &EntryInfo) -> [String; 3] {
         return ["(damaged)".to_owned(), unknown(), unknown()];
     };
     match entry.kind {
-        Kind::Cubin => {
+        EntryKind::Cubin => {
             let name = entry_point(&contents).map(str::to_owned);
             let target = architecture(&contents).map(|sm| format!("sm_{sm}"));
             [

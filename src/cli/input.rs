@@ -129,7 +129,7 @@ pub(super) struct Kernel {
     pub(super) constants: Vec<(String, String)>,
     /// The signature that it was made for; empty of a function of the IR.
     #[cfg(feature = "triton")]
-    pub(super) signature: Vec<crate::front::Arg>,
+    pub(super) signature: Vec<crate::front::ArgSpec>,
 }
 
 impl Kernel {

@@ -16,7 +16,7 @@ use crate::error::CompileError;
 use crate::filetest::Failure as RunFailure;
 use crate::filetest::run::{RunNote, Setup, run_kernel, run_notes};
 use crate::ir::function::TileFunction;
-use crate::reduce::{count, shrink_function};
+use crate::reduce_test_case::{count, shrink_function};
 use crate::runtime::{Diagnostic, Severity};
 use crate::settings::{Asserts, Promote};
 

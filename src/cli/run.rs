@@ -9,7 +9,7 @@ use super::progress::Progress;
 use super::python::run_python;
 use super::{Failure, Result, say, write_out};
 use crate::filetest::run::{Setup, Summary, is_ptx, run_lines, run_ptx};
-use crate::filetest::{Failure as RunFailure, Report};
+use crate::filetest::{Failure as RunFailure, TestReport};
 use crate::settings::{Asserts, Options, Target};
 
 /// What is asked for beside the kernels.
@@ -71,7 +71,7 @@ impl Ran {
     }
 
     /// Takes over what a run reports; what has no place is about the file, or the line that was given in place of one of it.
-    pub(super) fn add(&mut self, report: Report, request: &Request<'_>) {
+    pub(super) fn add(&mut self, report: TestReport, request: &Request<'_>) {
         let Source { name, text } = &self.source;
         let show = |failure: &RunFailure| match failure.pos.line {
             0 if request.line.is_some() => format!("{name}: error: --args: {failure}"),

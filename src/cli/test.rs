@@ -13,7 +13,7 @@ use super::args::{HowArgs, TestArgs};
 use super::input::Source;
 use super::run::{Request, run_file};
 use super::{Failure, Result, say, write_out};
-use crate::filetest::{Config, find_tests, run_text};
+use crate::filetest::{TestConfig, find_tests, run_text};
 
 /// The stack of a thread that runs files: as deep as that of a program.
 const STACK: usize = 8 << 20;
@@ -176,8 +176,8 @@ fn test_file(file: &Path, args: &TestArgs) -> Result<Outcome> {
         });
     }
     let source = Source::read(file)?;
-    let from_env = Config::from_env();
-    let config = Config {
+    let from_env = TestConfig::from_env();
+    let config = TestConfig {
         bless: args.bless || from_env.bless,
         steps: args.limits.steps,
         folder: file.parent(),

@@ -110,7 +110,7 @@ pub enum DriverError {
          compile it for sm_{}{}", .capability.major, .capability.minor
     )]
     WrongTarget {
-        /// The target of the code; `a binary` where it cannot be told.
+        /// The target of the code; `a binary` where it is not known.
         target: String,
         /// What the device is.
         capability: Capability,

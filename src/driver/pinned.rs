@@ -1,4 +1,4 @@
-//! Host memory that the device copies to and from by itself, and being told when a stream has come to a point.
+//! Host memory that the device copies to and from by itself, and a notice when a stream has come to a point.
 
 use super::context::Context;
 use super::error::{DriverError, check};
@@ -127,7 +127,7 @@ extern "C" fn reached(_stream: Handle, code: Code, data: *mut c_void) {
     };
     shared.reached.notify_all();
     if let Some(waker) = waker {
-        // Foreign code; nothing unwinds into the driver. The hook of panics has told.
+        // Foreign code; nothing unwinds into the driver. The hook of panics has reported it.
         let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
     }
 }
@@ -201,7 +201,7 @@ impl From<DriverError> for NotBegun {
     }
 }
 
-/// Begins a copy of pinned memory and has its end told.
+/// Begins a copy of pinned memory and asks for a notice of its end.
 fn begin_copy(
     call: &'static str,
     bytes: usize,
@@ -219,7 +219,7 @@ fn begin_copy(
     }
     Notice::new(stream).map_err(|error| NotBegun {
         error,
-        // Nobody will be told of the end of the copy: it is waited for here.
+        // There will be no notice of the end of the copy: it is waited for here.
         is_loose: stream.synchronize().is_err(),
     })
 }

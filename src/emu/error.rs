@@ -58,14 +58,14 @@ pub enum ParseErrorKind {
 
 /// A line of the source that PTX was made from, as `.loc` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceLine {
     /// The number that `.file` gives the file.
     pub file: u32,
     /// Line of the file, from 1.
     pub line: u32,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SourceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "source line {}", self.line)?;
         // Most texts have one file.
@@ -77,7 +77,7 @@ impl fmt::Display for Source {
 }
 
 /// A line of PTX text beside that of its source, if the text names one.
-pub(super) struct Line(pub(super) u32, pub(super) Option<Source>);
+pub(super) struct Line(pub(super) u32, pub(super) Option<SourceLine>);
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,18 +91,18 @@ impl fmt::Display for Line {
 
 /// A place in a running program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Location {
+pub struct FaultSite {
     /// Line of the PTX text, from 1.
     pub line: u32,
     /// Line of the source, where the text has `.loc`.
-    pub source: Option<Source>,
+    pub source: Option<SourceLine>,
     /// `%ctaid`.
     pub cta: [u32; 3],
     /// `%tid`.
     pub thread: [u32; 3],
 }
 
-impl fmt::Display for Location {
+impl fmt::Display for FaultSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([cx, cy, cz], [tx, ty, tz]) = (self.cta, self.thread);
         write!(
@@ -229,7 +229,7 @@ pub enum Fault {
         /// The earlier access.
         other_kind: AccessKind,
         /// Its place.
-        other: Location,
+        other: FaultSite,
     },
     /// An access of the async proxy behind one of the generic proxy, ordered but without a fence between them.
     #[error(
@@ -246,7 +246,7 @@ pub enum Fault {
         /// The earlier access.
         other_kind: AccessKind,
         /// Its place.
-        other: Location,
+        other: FaultSite,
     },
     /// A load by `.nc`, of memory that nobody may write while the kernel runs, behind a write of it.
     #[error("`.nc` load of global address {address:#x}, which the kernel writes at {other}")]
@@ -254,7 +254,7 @@ pub enum Fault {
         /// The byte.
         address: u64,
         /// Where it is written.
-        other: Location,
+        other: FaultSite,
     },
     /// A write of memory that a load by `.nc` takes for constant, whether it is ordered behind that or not.
     #[error(
@@ -265,7 +265,7 @@ pub enum Fault {
         /// The byte.
         address: u64,
         /// Where it is loaded.
-        other: Location,
+        other: FaultSite,
     },
     /// A barrier in shared memory used in a way that has no meaning.
     #[error("mbarrier at shared address {address:#x}: {reason}")]
@@ -403,7 +403,7 @@ pub enum EmuError {
     #[error("{at}: {fault}")]
     Fault {
         /// Where.
-        at: Location,
+        at: FaultSite,
         /// What.
         fault: Fault,
     },

@@ -4,9 +4,9 @@
 use smallvec::SmallVec;
 
 use super::error::Space;
-use super::race::View;
+use super::race::Observer;
 use super::tensor_map::MapField;
-use super::types::{Kind, Type};
+use super::types::{Type, TypeKind};
 use crate::num::Rounding;
 
 /// A decoded instruction.
@@ -56,7 +56,7 @@ impl Mods {
             integral: false,
             ty,
             from: Type {
-                kind: Kind::Bits,
+                kind: TypeKind::Bits,
                 bits: 32,
                 packed: false,
             },
@@ -116,7 +116,7 @@ pub(super) struct Address {
 
 /// How strong a memory access is, in the terms of the memory model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Order {
+pub(super) struct MemoryOrder {
     /// Relaxed or more: never races with another strong access.
     pub(super) strong: bool,
     pub(super) acquire: bool,
@@ -192,7 +192,7 @@ pub(super) type Dests = SmallVec<[Dst; 4]>;
 
 /// A product of matrices: extents and types.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Product {
+pub(super) struct MmaShape {
     /// Rows, columns, and the summed dimension.
     pub(super) shape: [u32; 3],
     pub(super) a: Type,
@@ -204,7 +204,7 @@ pub(super) struct Product {
     pub(super) transposed: [bool; 2],
 }
 
-impl Product {
+impl MmaShape {
     /// Products of matrices that one instruction computes: of `m8n8k4` in f16 one for each quad pair of the warp.
     pub(super) fn products(&self) -> u32 {
         if self.shape == [8, 8, 4] && self.a.bits == 16 {
@@ -320,7 +320,7 @@ pub(super) enum Left {
 /// `wgmma.mma_async`: a product that four warps compute together, each of them 16 rows.
 #[derive(Debug)]
 pub(super) struct GroupProduct {
-    pub(super) product: Product,
+    pub(super) product: MmaShape,
     /// `.satfinite` of integers.
     pub(super) saturates: bool,
     pub(super) sum: Dests,
@@ -367,7 +367,7 @@ pub(super) enum Op {
     },
     /// Makes what a thread knows visible to other proxies.
     ProxyFence {
-        views: SmallVec<[View; 4]>,
+        views: SmallVec<[Observer; 4]>,
     },
     /// Sets a field of a tensor map; `index` is that of a dimension.
     ReplaceMap {
@@ -441,13 +441,13 @@ pub(super) enum Op {
         address: Address,
         ty: Type,
         dsts: Dests,
-        order: Order,
+        order: MemoryOrder,
     },
     Store {
         address: Address,
         ty: Type,
         src: Sources,
-        order: Order,
+        order: MemoryOrder,
     },
     Atomic {
         address: Address,
@@ -456,7 +456,7 @@ pub(super) enum Op {
         dsts: Dests,
         src: Sources,
         compare: Src,
-        order: Order,
+        order: MemoryOrder,
     },
     Shuffle {
         mode: ShuffleMode,
@@ -525,7 +525,7 @@ pub(super) enum Op {
         src: Src,
     },
     Multiply {
-        product: Product,
+        product: MmaShape,
         dsts: Dests,
         a: Sources,
         b: Sources,

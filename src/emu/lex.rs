@@ -4,11 +4,11 @@
 //! `%tid.x`. Line-shaped directives (`.loc`, `.file`) are no tokens, since nothing but the end of
 //! their line ends them: what `.loc` says is kept beside the tokens.
 
-use super::error::{ParseError, ParseErrorKind, Source};
+use super::error::{ParseError, ParseErrorKind, SourceLine};
 
 /// A number as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
+pub(super) enum NumberToken {
     /// An integer literal.
     Int(u64),
     /// `0f...`: the bits of an f32.
@@ -20,7 +20,7 @@ pub(super) enum Number {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token<'a> {
     Word(&'a str),
-    Number(Number),
+    Number(NumberToken),
     Text(&'a str),
     Punct(u8),
     End,
@@ -48,7 +48,7 @@ fn continues_word(byte: u8) -> bool {
 }
 
 /// The lines of `.loc` in order, and the place in the source that the text behind each comes from.
-pub(super) type Sources = Vec<(u32, Source)>;
+pub(super) type Sources = Vec<(u32, SourceLine)>;
 
 /// All tokens of `text`, ending with [`Token::End`], and where they come from.
 pub(super) fn tokens(text: &str) -> Result<(Vec<Located<'_>>, Sources), ParseError> {
@@ -152,11 +152,11 @@ pub(super) fn tokens(text: &str) -> Result<(Vec<Located<'_>>, Sources), ParseErr
 }
 
 /// What `.loc` says: a file and a line of it, from 1, and a column.
-fn location(rest: &str) -> Option<Source> {
+fn location(rest: &str) -> Option<SourceLine> {
     let mut numbers = rest.split_whitespace().map(|word| word.parse().ok());
     let mut next = || numbers.next()?;
     let (file, line) = (next()?, next()?);
-    (line > 0).then_some(Source { file, line })
+    (line > 0).then_some(SourceLine { file, line })
 }
 
 fn end_of_line(bytes: &[u8], from: usize) -> usize {
@@ -166,31 +166,31 @@ fn end_of_line(bytes: &[u8], from: usize) -> usize {
         .map_or(bytes.len(), |at| from + at)
 }
 
-fn number(word: &str) -> Option<Number> {
+fn number(word: &str) -> Option<NumberToken> {
     if let Some(hex) = word.strip_prefix("0f").or(word.strip_prefix("0F")) {
         return (hex.len() == 8)
             .then(|| u32::from_str_radix(hex, 16).ok())
             .flatten()
-            .map(Number::Single);
+            .map(NumberToken::Single);
     }
     if let Some(hex) = word.strip_prefix("0d").or(word.strip_prefix("0D")) {
         let bits = (hex.len() == 16)
             .then(|| u64::from_str_radix(hex, 16).ok())
             .flatten()?;
-        return Some(Number::Double(f64::from_bits(bits)));
+        return Some(NumberToken::Double(f64::from_bits(bits)));
     }
     let plain = word.strip_suffix('U').unwrap_or(word);
     if let Some(hex) = plain.strip_prefix("0x").or(plain.strip_prefix("0X")) {
-        return u64::from_str_radix(hex, 16).ok().map(Number::Int);
+        return u64::from_str_radix(hex, 16).ok().map(NumberToken::Int);
     }
     if let Some(binary) = plain.strip_prefix("0b").or(plain.strip_prefix("0B")) {
-        return u64::from_str_radix(binary, 2).ok().map(Number::Int);
+        return u64::from_str_radix(binary, 2).ok().map(NumberToken::Int);
     }
     if plain.bytes().all(|byte| byte.is_ascii_digit()) {
         let octal = plain.len() > 1 && plain.starts_with('0');
         return u64::from_str_radix(plain, if octal { 8 } else { 10 })
             .ok()
-            .map(Number::Int);
+            .map(NumberToken::Int);
     }
-    plain.parse().ok().map(Number::Double)
+    plain.parse().ok().map(NumberToken::Double)
 }

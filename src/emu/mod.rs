@@ -76,12 +76,12 @@
 //! same instruction only. Grids run one after the other, so that `griddepcontrol` does nothing. Registers are as many as the
 //! text names: what `setmaxnreg` moves is counted, use beyond it is not seen.
 
+mod async_work;
 mod budget;
 mod cluster;
 mod decode;
 mod error;
 mod exec;
-mod flight;
 mod inst;
 mod lane;
 mod launch;
@@ -90,18 +90,19 @@ mod mbarrier;
 mod mem;
 mod module;
 mod parse;
-mod pending;
 mod race;
 mod sched;
 mod tensor_map;
 mod types;
 mod warp;
+mod wgmma_in_flight;
 
 pub use error::{
-    AccessKind, EmuError, Fault, Location, MemoryError, ParseError, ParseErrorKind, Source, Space,
+    AccessKind, EmuError, Fault, FaultSite, MemoryError, ParseError, ParseErrorKind, SourceLine,
+    Space,
 };
 pub use launch::{Arg, Launch, Options, Stats, WARP_STEPS, run, run_by_lines};
 pub use mem::Memory;
 pub use module::{Entry, Module, Param};
-pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};
-pub use types::{Kind, Type};
+pub use tensor_map::{Fill, Swizzle, TensorElement, TensorMap, TensorMapError};
+pub use types::{Type, TypeKind};

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::error::{Line, ParseError, Source};
+use super::error::{Line, ParseError, SourceLine};
 use super::inst::Inst;
 use super::lex::Sources;
 use super::types::Type;
@@ -109,7 +109,7 @@ pub struct Entry {
 
 impl Entry {
     /// Where an instruction in a line of the text comes from.
-    pub(super) fn source(&self, line: u32) -> Option<Source> {
+    pub(super) fn source(&self, line: u32) -> Option<SourceLine> {
         let before = self.sources.partition_point(|&(at, _)| at <= line);
         Some(self.sources[before.checked_sub(1)?].1)
     }

@@ -8,26 +8,26 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
+use super::async_work::{Sent, Transfer};
 use super::budget::Budget;
-use super::error::{EmuError, Fault, Location, Space};
-use super::flight::Warpgroup;
+use super::error::{EmuError, Fault, FaultSite, Space};
 use super::inst::{BarrierKind, BoolOp, Op};
 use super::launch::{Launch, Options, Profile, Stats, WARP_STEPS};
 use super::mbarrier::MBarrier;
 use super::mem::{Memory, Region, SHARED_BASE};
 use super::module::Entry;
-use super::pending::{Sent, Transfer};
 use super::race::{
     Agents, FIRST_AGENT, Joined, Knowledge, Record, Releases, Shadow, WarpClock, lanes,
 };
 use super::warp::{State, Warp};
+use super::wgmma_in_flight::Warpgroup;
 
 /// A fault and the lane that caused it.
 pub(super) type Trouble = (u32, Fault);
 
 /// What an instruction did to its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum StepResult {
     /// The group goes on, from wherever its program counter is now.
     Continue,
     /// The group does not run any further for now; others may have changed.
@@ -371,12 +371,12 @@ impl<'a> Machine<'a> {
             }
             match self.step(&mut cta.state, warp, group) {
                 Err(trouble) => return Err(self.fault(&cta.state, warp.index, line, trouble)),
-                Ok(Step::Stop) => return Ok(()),
-                Ok(Step::Complete(id)) => {
+                Ok(StepResult::Stop) => return Ok(()),
+                Ok(StepResult::Complete(id)) => {
                     self.complete(cta, id);
                     return Ok(());
                 }
-                Ok(Step::Wake) => {
+                Ok(StepResult::Wake) => {
                     let groups = cta.warps.iter_mut().flat_map(|warp| &mut warp.groups);
                     for group in groups {
                         if matches!(group.state, State::Products(_) | State::Registers(_)) {
@@ -385,13 +385,14 @@ impl<'a> Machine<'a> {
                     }
                     return Ok(());
                 }
-                Ok(Step::Continue) => {
+                Ok(StepResult::Continue) => {
                     // With others about, a group lets them run when it goes round a loop, in which
                     // it may wait for them, and when one of them is behind.
                     let warp = &cta.warps[warp_index];
                     let now = warp.groups[group].pc;
-                    let behind =
-                        |other: &super::warp::Group| other.state == State::Ready && other.pc < now;
+                    let behind = |other: &super::warp::LaneGroup| {
+                        other.state == State::Ready && other.pc < now
+                    };
                     if warp.groups.len() > 1
                         && (now <= pc || !insists && warp.groups.iter().any(behind))
                     {
@@ -486,7 +487,7 @@ impl<'a> Machine<'a> {
         line: u32,
         (lane, fault): Trouble,
     ) -> EmuError {
-        let at = Location {
+        let at = FaultSite {
             line,
             source: self.entry.source(line),
             cta: cta.index,
@@ -496,11 +497,11 @@ impl<'a> Machine<'a> {
     }
 
     /// The place of an access that the race detector remembers.
-    pub(super) fn place(&self, record: Record) -> Location {
+    pub(super) fn place(&self, record: Record) -> FaultSite {
         let (warp, lane) = (self.agents.warp(record.who >> 5), record.who & 31);
         let cta = warp / self.warps();
         let [x, y, _] = self.grid;
-        Location {
+        FaultSite {
             line: record.line(),
             source: self.entry.source(record.line()),
             cta: [cta % x, cta / x % y, cta / x / y],

@@ -16,7 +16,7 @@ const RANK: usize = 5;
 /// The type of the elements of a tensor, with the number that the driver gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named as types of PTX")]
-pub enum Element {
+pub enum TensorElement {
     U8 = 0,
     U16 = 1,
     U32 = 2,
@@ -29,34 +29,34 @@ pub enum Element {
     BF16 = 9,
 }
 
-impl Element {
-    const ALL: [Element; 10] = [
-        Element::U8,
-        Element::U16,
-        Element::U32,
-        Element::S32,
-        Element::U64,
-        Element::S64,
-        Element::F16,
-        Element::F32,
-        Element::F64,
-        Element::BF16,
+impl TensorElement {
+    const ALL: [TensorElement; 10] = [
+        TensorElement::U8,
+        TensorElement::U16,
+        TensorElement::U32,
+        TensorElement::S32,
+        TensorElement::U64,
+        TensorElement::S64,
+        TensorElement::F16,
+        TensorElement::F32,
+        TensorElement::F64,
+        TensorElement::BF16,
     ];
 
     /// Bytes of an element.
     pub fn bytes(self) -> u32 {
         match self {
-            Element::U8 => 1,
-            Element::U16 | Element::F16 | Element::BF16 => 2,
-            Element::U32 | Element::S32 | Element::F32 => 4,
-            Element::U64 | Element::S64 | Element::F64 => 8,
+            TensorElement::U8 => 1,
+            TensorElement::U16 | TensorElement::F16 | TensorElement::BF16 => 2,
+            TensorElement::U32 | TensorElement::S32 | TensorElement::F32 => 4,
+            TensorElement::U64 | TensorElement::S64 | TensorElement::F64 => 8,
         }
     }
 
     fn is_float(self) -> bool {
         matches!(
             self,
-            Element::F16 | Element::F32 | Element::F64 | Element::BF16
+            TensorElement::F16 | TensorElement::F32 | TensorElement::F64 | TensorElement::BF16
         )
     }
 }
@@ -111,7 +111,7 @@ pub enum Fill {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
     /// The type of its elements.
-    pub element: Element,
+    pub element: TensorElement,
     /// Its address.
     pub base: u64,
     /// Extents, one to five.
@@ -270,7 +270,7 @@ impl TensorMap {
             return fail("these bytes are none");
         }
         let rank = field(5);
-        let (element, swizzle) = (Element::ALL.get(field(4)), Swizzle::ALL.get(field(6)));
+        let (element, swizzle) = (TensorElement::ALL.get(field(4)), Swizzle::ALL.get(field(6)));
         let (Some(&element), Some(&swizzle), 1..=RANK) = (element, swizzle, rank) else {
             return fail("its type, rank or swizzle does not exist here");
         };

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// The family of a type.
+/// What the bits of a type mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum TypeKind {
     /// `.bN`: bits without meaning.
     Bits,
     /// `.uN`.
@@ -29,7 +29,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Type {
     /// The family.
-    pub kind: Kind,
+    pub kind: TypeKind,
     /// Bits of an element.
     pub bits: u32,
     /// Whether two elements share a register (`.f16x2`).
@@ -38,7 +38,7 @@ pub struct Type {
 
 impl Type {
     pub(super) const PRED: Type = Type {
-        kind: Kind::Predicate,
+        kind: TypeKind::Predicate,
         bits: 1,
         packed: false,
     };
@@ -50,11 +50,11 @@ impl Type {
             None => (name, false),
         };
         let (kind, bits) = match base {
-            "pred" => (Kind::Predicate, 1),
-            "bf16" => (Kind::Bfloat, 16),
-            "tf32" => (Kind::Tf32, 32),
-            "e4m3" => (Kind::E4m3, 8),
-            "e5m2" => (Kind::E5m2, 8),
+            "pred" => (TypeKind::Predicate, 1),
+            "bf16" => (TypeKind::Bfloat, 16),
+            "tf32" => (TypeKind::Tf32, 32),
+            "e4m3" => (TypeKind::E4m3, 8),
+            "e5m2" => (TypeKind::E5m2, 8),
             _ => {
                 let (letter, bits) = base.split_at_checked(1)?;
                 let bits = match bits {
@@ -66,13 +66,13 @@ impl Type {
                     _ => return None,
                 };
                 let kind = match letter {
-                    "b" => Kind::Bits,
-                    "u" => Kind::Unsigned,
-                    "s" => Kind::Signed,
-                    "f" if matches!(bits, 16 | 32 | 64) => Kind::Float,
+                    "b" => TypeKind::Bits,
+                    "u" => TypeKind::Unsigned,
+                    "s" => TypeKind::Signed,
+                    "f" if matches!(bits, 16 | 32 | 64) => TypeKind::Float,
                     _ => return None,
                 };
-                if bits == 128 && kind != Kind::Bits {
+                if bits == 128 && kind != TypeKind::Bits {
                     return None;
                 }
                 (kind, bits)
@@ -81,10 +81,10 @@ impl Type {
         let packable = matches!(
             (kind, bits),
             (
-                Kind::Float | Kind::Bfloat | Kind::Unsigned | Kind::Signed,
+                TypeKind::Float | TypeKind::Bfloat | TypeKind::Unsigned | TypeKind::Signed,
                 16
-            ) | (Kind::E4m3 | Kind::E5m2, _)
-                | (Kind::Float, 32)
+            ) | (TypeKind::E4m3 | TypeKind::E5m2, _)
+                | (TypeKind::Float, 32)
         );
         (!packed || packable).then_some(Type { kind, bits, packed })
     }
@@ -100,45 +100,48 @@ impl Type {
     }
 
     pub(super) fn is_signed(self) -> bool {
-        self.kind == Kind::Signed
+        self.kind == TypeKind::Signed
     }
 
     pub(super) fn is_integer(self) -> bool {
-        matches!(self.kind, Kind::Bits | Kind::Unsigned | Kind::Signed)
+        matches!(
+            self.kind,
+            TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed
+        )
     }
 
     pub(super) fn is_float(self) -> bool {
-        !self.is_integer() && self.kind != Kind::Predicate
+        !self.is_integer() && self.kind != TypeKind::Predicate
     }
 
     /// Whether it is `.f32` alone.
     pub(super) fn is_f32(self) -> bool {
-        self.kind == Kind::Float && self.bits == 32 && !self.packed
+        self.kind == TypeKind::Float && self.bits == 32 && !self.packed
     }
 
     /// Whether it is `.f64`.
     pub(super) fn is_f64(self) -> bool {
-        self.kind == Kind::Float && self.bits == 64
+        self.kind == TypeKind::Float && self.bits == 64
     }
 
     /// Whether its elements are 16-bit floats.
     pub(super) fn is_half(self) -> bool {
-        self.bits == 16 && matches!(self.kind, Kind::Float | Kind::Bfloat)
+        self.bits == 16 && matches!(self.kind, TypeKind::Float | TypeKind::Bfloat)
     }
 }
 
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            Kind::Predicate => return f.write_str("pred"),
-            Kind::Bits => write!(f, "b{}", self.bits)?,
-            Kind::Unsigned => write!(f, "u{}", self.bits)?,
-            Kind::Signed => write!(f, "s{}", self.bits)?,
-            Kind::Float => write!(f, "f{}", self.bits)?,
-            Kind::Bfloat => f.write_str("bf16")?,
-            Kind::Tf32 => f.write_str("tf32")?,
-            Kind::E4m3 => f.write_str("e4m3")?,
-            Kind::E5m2 => f.write_str("e5m2")?,
+            TypeKind::Predicate => return f.write_str("pred"),
+            TypeKind::Bits => write!(f, "b{}", self.bits)?,
+            TypeKind::Unsigned => write!(f, "u{}", self.bits)?,
+            TypeKind::Signed => write!(f, "s{}", self.bits)?,
+            TypeKind::Float => write!(f, "f{}", self.bits)?,
+            TypeKind::Bfloat => f.write_str("bf16")?,
+            TypeKind::Tf32 => f.write_str("tf32")?,
+            TypeKind::E4m3 => f.write_str("e4m3")?,
+            TypeKind::E5m2 => f.write_str("e5m2")?,
         }
         if self.packed {
             f.write_str("x2")

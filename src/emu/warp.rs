@@ -7,11 +7,11 @@
 
 use smallvec::SmallVec;
 
-use super::flight::Flight;
+use super::async_work::{Touch, Transfer};
 use super::mem::{LOCAL_BASE, Region};
 use super::module::Entry;
-use super::pending::{Touch, Transfer};
 use super::race::{Agent, WarpClock};
+use super::wgmma_in_flight::Flight;
 
 /// What registers hold before anybody writes them.
 const POISON: u64 = 0xbad0_bad0_bad0_bad0;
@@ -36,7 +36,7 @@ pub(super) enum State {
 
 /// Lanes that run together.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Group {
+pub(super) struct LaneGroup {
     pub(super) pc: u32,
     pub(super) mask: u32,
     pub(super) state: State,
@@ -63,7 +63,7 @@ pub(super) struct Warp {
     /// Lanes that stand for threads of the block.
     pub(super) exists: u32,
     pub(super) exited: u32,
-    pub(super) groups: SmallVec<[Group; 4]>,
+    pub(super) groups: SmallVec<[LaneGroup; 4]>,
     pub(super) registers: Vec<[u64; 32]>,
     /// For each register, the lanes in which it holds a defined value.
     pub(super) defined: Vec<u32>,
@@ -107,7 +107,7 @@ impl Warp {
             index,
             exists,
             exited: 0,
-            groups: SmallVec::from_slice(&[Group {
+            groups: SmallVec::from_slice(&[LaneGroup {
                 pc: 0,
                 mask: exists,
                 state: State::Ready,
@@ -140,7 +140,7 @@ impl Warp {
     pub(super) fn split(&mut self, group: usize, mask: u32) -> usize {
         let old = self.groups[group];
         self.groups[group].mask &= !mask;
-        self.groups.push(Group { mask, ..old });
+        self.groups.push(LaneGroup { mask, ..old });
         self.groups.len() - 1
     }
 
@@ -152,7 +152,7 @@ impl Warp {
         if here.mask == needed {
             return Some(group);
         }
-        let meets = |other: &Group| other.pc == here.pc && other.state == State::Sync(mask);
+        let meets = |other: &LaneGroup| other.pc == here.pc && other.state == State::Sync(mask);
         let others = self
             .groups
             .iter()
@@ -164,7 +164,7 @@ impl Warp {
         }
         // `group` goes first so that it survives at a known place.
         self.groups.swap(0, group);
-        self.groups[0] = Group {
+        self.groups[0] = LaneGroup {
             mask: needed,
             state: State::Ready,
             ..here
@@ -185,7 +185,7 @@ impl Warp {
             self.groups.swap_remove(group);
         }
         for index in 0..self.groups.len() {
-            if let Some(&Group {
+            if let Some(&LaneGroup {
                 pc,
                 state: State::Sync(wanted),
                 ..

@@ -18,7 +18,7 @@ use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, ThreadType, TileType, ValueType};
 use crate::linear_layout::layout::HwDim;
 
-use super::memory::{Place, slot_attrs};
+use super::memory::{GuardedAddress, slot_attrs};
 use super::regs::Expanded;
 use super::{Expander, Result, bug};
 
@@ -181,7 +181,7 @@ impl Expander<'_> {
     /// One instruction; `values` is what is combined, or what is expected and what replaces it.
     fn atomic_access(
         &mut self,
-        (base, offset, pred): Place,
+        (base, offset, pred): GuardedAddress,
         values: &[Value],
         manner: Manner,
     ) -> Result<Value> {
@@ -203,7 +203,7 @@ impl Expander<'_> {
     /// A step by comparison and exchange, until nobody came between.
     fn by_exchange(
         &mut self,
-        (base, offset, pred): Place,
+        (base, offset, pred): GuardedAddress,
         value: Value,
         rmw: RmwOp,
         manner: Manner,

@@ -14,13 +14,13 @@ use super::regs::{Expanded, SharedBlock, Start};
 use super::{Expander, Result, bug};
 use crate::ir::attrs::{Attrs, IntPred, SpecialReg, make};
 use crate::ir::dfg::InstData;
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{MBAR_BYTES, SlotData};
+use crate::ir::map_recipe::{HostNumber, MapRecipe, NumberOp};
 use crate::ir::ops::{ThreadOp, TileOp};
-use crate::ir::recipe::{MapRecipe, Number, NumberOp};
 use crate::ir::types::{Elem, Scalar, ThreadType};
-use crate::layout::warpgroup::{self, Form};
+use crate::layout::warpgroup::{self, MatrixForm};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 
 /// Threads of a warp.
@@ -47,7 +47,7 @@ impl Cut {
     /// Of a block that stands so.
     fn of(layout: &LinearLayout, elem_bytes: u32) -> Cut {
         let block = extents(layout.shape().extents());
-        let form = Form::of(layout, elem_bytes);
+        let form = MatrixForm::of(layout, elem_bytes);
         Cut {
             block,
             swizzle: form.map_or(0, |form| form.swizzle),
@@ -68,7 +68,10 @@ impl Expander<'_> {
         let is_quiet = |&inst: &Inst| {
             let data = &tile.dfg.insts[inst];
             let class = data.class();
-            let is_number = matches!(class, Class::Constant | Class::Elementwise | Class::Shape);
+            let is_number = matches!(
+                class,
+                OpClass::Constant | OpClass::Elementwise | OpClass::Shape
+            );
             is_number || data.op == TileOp::MbarInit
         };
         let first = list.iter().take_while(|inst| is_quiet(inst));
@@ -380,8 +383,8 @@ impl Expander<'_> {
         let stands = warpgroup::staging_layout(ty.shape, elem.bytes());
         let slot = self.b.func_mut().slots.push(SlotData {
             bytes: elem.bytes() << ty.shape.log2_elements(),
-            align: Form::of(&stands, elem.bytes())
-                .map_or(BOX_ALIGN, Form::alignment)
+            align: MatrixForm::of(&stands, elem.bytes())
+                .map_or(BOX_ALIGN, MatrixForm::alignment)
                 .max(BOX_ALIGN),
             offset: None,
             by_group: false,
@@ -454,7 +457,7 @@ impl Expander<'_> {
         let has_own = groups.iter().zip(&rows).all(is_rows) && reaching.count() == groups.len();
         let knows_barriers = self.tile.all_insts().all(|(_, inst)| {
             let data = &self.tile.dfg.insts[inst];
-            data.class() != Class::Foreign
+            data.class() != OpClass::Foreign
         });
         if !has_own || !knows_barriers {
             return Vec::new();
@@ -526,7 +529,7 @@ impl Expander<'_> {
         let map = self.map_inst(inst)?;
         let data = &tile.dfg.insts[map];
         let row_dim = self.row_dim(inst)?;
-        let number = |value: Value| match Number::of(tile, value) {
+        let number = |value: Value| match HostNumber::of(tile, value) {
             Some(number) => Ok(number),
             None => bug(format!("{value} of a tensor map is no number of the host")),
         };
@@ -542,7 +545,7 @@ impl Expander<'_> {
         if let Some(last) = extents.last_mut() {
             *last = cut.columns;
         }
-        let numbers: Vec<Number> = data.args[2..]
+        let numbers: Vec<HostNumber> = data.args[2..]
             .iter()
             .map(|&v| number(v))
             .collect::<Result<_>>()?;
@@ -579,9 +582,9 @@ impl Expander<'_> {
     }
 
     /// The parameter that a pointer starts from, and how many elements it is further on.
-    fn base_of(&self, pointer: Value) -> Result<(u32, Number)> {
+    fn base_of(&self, pointer: Value) -> Result<(u32, HostNumber)> {
         let tile = self.tile;
-        let mut offset = Number::Const(0);
+        let mut offset = HostNumber::Const(0);
         let mut at = pointer;
         loop {
             if let Some(index) = tile.params().iter().position(|&param| param == at) {
@@ -591,10 +594,10 @@ impl Expander<'_> {
             let Some(data) = data.filter(|data| data.op == TileOp::Addptr) else {
                 return bug("the base of a tensor map is no parameter");
             };
-            let Some(by) = Number::of(tile, data.args[1]) else {
+            let Some(by) = HostNumber::of(tile, data.args[1]) else {
                 return bug("the base of a tensor map is not the host's to know");
             };
-            offset = Number::op(NumberOp::Add, offset, by);
+            offset = HostNumber::op(NumberOp::Add, offset, by);
             at = data.args[0];
         }
     }

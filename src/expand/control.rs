@@ -20,7 +20,7 @@ use super::{Expander, Result, bug};
 
 /// The form in which a loop carries a tile value.
 #[derive(Clone, Debug)]
-pub(super) enum Form {
+pub(super) enum CarriedForm {
     /// One value, with this many low bits zero. Of a block it is the same in every thread, which a pack of one element is
     /// not: conversions leave it as it is.
     Uniform { zeros: u32 },
@@ -33,16 +33,16 @@ pub(super) enum Form {
     Pack { count: usize },
 }
 
-impl Form {
+impl CarriedForm {
     /// Assumes no more than `known`, which an earlier attempt was left with.
-    fn limit(&mut self, known: &Form) {
+    fn limit(&mut self, known: &CarriedForm) {
         match (&mut *self, known) {
-            (Form::Uniform { zeros }, Form::Uniform { zeros: known }) => {
+            (CarriedForm::Uniform { zeros }, CarriedForm::Uniform { zeros: known }) => {
                 *zeros = (*zeros).min(*known);
             }
             (
-                Form::Parts { parts, zeros },
-                Form::Parts {
+                CarriedForm::Parts { parts, zeros },
+                CarriedForm::Parts {
                     parts: known_parts,
                     zeros: known,
                 },
@@ -51,20 +51,20 @@ impl Form {
                     *zeros = (*zeros).min(*known);
                 }
             }
-            (_, Form::Pack { .. }) => self.clone_from(known),
+            (_, CarriedForm::Pack { .. }) => self.clone_from(known),
             _ => {}
         }
     }
 }
 
 /// Of the values that travel for tile values in these forms, those for the tile values with these numbers.
-fn those_of(chosen: &[usize], forms: &[Form], values: &[Value]) -> ValueList {
+fn those_of(chosen: &[usize], forms: &[CarriedForm], values: &[Value]) -> ValueList {
     let mut found = ValueList::new();
     let mut rest = values;
     for (i, form) in forms.iter().enumerate() {
         let count = match form {
-            Form::Uniform { .. } | Form::Pack { .. } => 1,
-            Form::Parts { parts, .. } => parts.bases.len(),
+            CarriedForm::Uniform { .. } | CarriedForm::Pack { .. } => 1,
+            CarriedForm::Parts { parts, .. } => parts.bases.len(),
         };
         let (own, later) = rest.split_at(count.min(rest.len()));
         rest = later;
@@ -77,15 +77,17 @@ fn those_of(chosen: &[usize], forms: &[Form], values: &[Value]) -> ValueList {
 
 impl Expander<'_> {
     /// The values that travel for `expanded` in this form, or none if it has another structure.
-    fn travelling(&mut self, form: &Form, expanded: &Expanded) -> Result<Option<ValueList>> {
+    fn travelling(&mut self, form: &CarriedForm, expanded: &Expanded) -> Result<Option<ValueList>> {
         Ok(match (form, expanded) {
-            (Form::Uniform { .. }, Expanded::Uniform(value)) => {
+            (CarriedForm::Uniform { .. }, Expanded::Uniform(value)) => {
                 Some(ValueList::from_slice(&[*value]))
             }
-            (Form::Parts { parts, .. }, Expanded::Parts(found)) if parts.same_structure(found) => {
+            (CarriedForm::Parts { parts, .. }, Expanded::Parts(found))
+                if parts.same_structure(found) =>
+            {
                 Some(found.bases.iter().copied().collect())
             }
-            (Form::Pack { count }, _) => {
+            (CarriedForm::Pack { count }, _) => {
                 Some(ValueList::from_slice(&[self.pack_of(expanded, *count)?]))
             }
             _ => None,
@@ -93,11 +95,11 @@ impl Expander<'_> {
     }
 
     /// What a form assumes of the value that enters.
-    fn first_form(&self, ty: TileType, init: &Expanded) -> Result<Form> {
+    fn first_form(&self, ty: TileType, init: &Expanded) -> Result<CarriedForm> {
         let is_token = ty.elem == Elem::Token;
         let indexes = ty.elem.is_ptr() || ty.elem.is_int() && ty.elem.bits() > 1 || is_token;
         Ok(match init {
-            Expanded::Uniform(value) if ty.is_scalar() || indexes => Form::Uniform {
+            Expanded::Uniform(value) if ty.is_scalar() || indexes => CarriedForm::Uniform {
                 zeros: self.bits.trailing_zeros(*value),
             },
             Expanded::Parts(parts) if indexes => {
@@ -106,21 +108,21 @@ impl Expander<'_> {
                     .iter()
                     .map(|&b| self.bits.trailing_zeros(b))
                     .collect();
-                Form::Parts {
+                CarriedForm::Parts {
                     parts: parts.clone(),
                     zeros,
                 }
             }
-            _ => Form::Pack {
+            _ => CarriedForm::Pack {
                 count: self.registers(ty)?,
             },
         })
     }
 
     /// Weakens a form by what the value at the end of an iteration shows; gives whether anything changed.
-    fn weaken(&mut self, form: &mut Form, ty: TileType, next: &Expanded) -> Result<bool> {
+    fn weaken(&mut self, form: &mut CarriedForm, ty: TileType, next: &Expanded) -> Result<bool> {
         let Some(values) = self.travelling(form, next)? else {
-            *form = Form::Pack {
+            *form = CarriedForm::Pack {
                 count: self.registers(ty)?,
             };
             return Ok(true);
@@ -134,34 +136,34 @@ impl Expander<'_> {
             }
         };
         match form {
-            Form::Uniform { zeros } => lower(zeros, values[0], &self.bits),
-            Form::Parts { zeros, .. } => {
+            CarriedForm::Uniform { zeros } => lower(zeros, values[0], &self.bits),
+            CarriedForm::Parts { zeros, .. } => {
                 for (zeros, &value) in zeros.iter_mut().zip(&values) {
                     lower(zeros, value, &self.bits);
                 }
             }
-            Form::Pack { .. } => {}
+            CarriedForm::Pack { .. } => {}
         }
         Ok(changed)
     }
 
     /// Types of the block parameters for a form.
-    fn form_types(&self, form: &Form, ty: TileType) -> SmallVec<[ThreadType; 4]> {
+    fn form_types(&self, form: &CarriedForm, ty: TileType) -> SmallVec<[ThreadType; 4]> {
         match form {
-            Form::Uniform { .. } => [ThreadType::scalar(ty.elem)].into_iter().collect(),
-            Form::Parts { parts, .. } => parts
+            CarriedForm::Uniform { .. } => [ThreadType::scalar(ty.elem)].into_iter().collect(),
+            CarriedForm::Parts { parts, .. } => parts
                 .bases
                 .iter()
                 .map(|_| ThreadType::scalar(ty.elem))
                 .collect(),
-            Form::Pack { count } => [ThreadType::pack(ty.elem, *count as u16)]
+            CarriedForm::Pack { count } => [ThreadType::pack(ty.elem, *count as u16)]
                 .into_iter()
                 .collect(),
         }
     }
 
     /// The tile value that parameters stand for; takes them off the front of `params`.
-    fn take_params(&mut self, form: &Form, params: &mut &[Value]) -> Expanded {
+    fn take_params(&mut self, form: &CarriedForm, params: &mut &[Value]) -> Expanded {
         let mut take = |bits: &mut super::known::PossibleBits, zeros: u32| {
             let (&first, rest) = params
                 .split_first()
@@ -171,19 +173,19 @@ impl Expander<'_> {
             first
         };
         match form {
-            Form::Uniform { zeros } => Expanded::Uniform(take(&mut self.bits, *zeros)),
-            Form::Parts { parts, zeros } => {
+            CarriedForm::Uniform { zeros } => Expanded::Uniform(take(&mut self.bits, *zeros)),
+            CarriedForm::Parts { parts, zeros } => {
                 let bases = zeros.iter().map(|&z| take(&mut self.bits, z)).collect();
                 Expanded::Parts(Parts {
                     bases,
                     regs: parts.regs.clone(),
                 })
             }
-            Form::Pack { .. } => Expanded::Pack(take(&mut self.bits, 0)),
+            CarriedForm::Pack { .. } => Expanded::Pack(take(&mut self.bits, 0)),
         }
     }
 
-    fn travelling_all(&mut self, forms: &[Form], values: &[Expanded]) -> Result<ValueList> {
+    fn travelling_all(&mut self, forms: &[CarriedForm], values: &[Expanded]) -> Result<ValueList> {
         let mut list = ValueList::new();
         for (form, value) in forms.iter().zip(values) {
             match self.travelling(form, value)? {
@@ -198,7 +200,7 @@ impl Expander<'_> {
     fn block_for(
         &mut self,
         extra: &[ThreadType],
-        forms: &[Form],
+        forms: &[CarriedForm],
         types: &[TileType],
     ) -> (Block, ValueList) {
         let mut params: Vec<ThreadType> = extra.to_vec();
@@ -209,7 +211,7 @@ impl Expander<'_> {
     }
 
     /// Gives tile values what the parameters of the current block stand for.
-    fn bind(&mut self, forms: &[Form], params: &[Value], to: &[Value]) {
+    fn bind(&mut self, forms: &[CarriedForm], params: &[Value], to: &[Value]) {
         let mut rest = params;
         for (form, &value) in forms.iter().zip(to) {
             let expanded = self.take_params(form, &mut rest);
@@ -264,7 +266,7 @@ impl Expander<'_> {
         bounds: &[Value],
         types: &[TileType],
         inits: &[Expanded],
-        forms: &mut [Form],
+        forms: &mut [CarriedForm],
         results: &[Value],
     ) -> Result<bool> {
         let &[lo, hi, step] = bounds else {
@@ -276,7 +278,7 @@ impl Expander<'_> {
         let leaves: Vec<usize> = (0..results.len())
             .filter(|&i| self.used.contains(results[i]))
             .collect();
-        let exit_forms: Vec<Form> = leaves.iter().map(|&i| forms[i].clone()).collect();
+        let exit_forms: Vec<CarriedForm> = leaves.iter().map(|&i| forms[i].clone()).collect();
         let exit_types: Vec<TileType> = leaves.iter().map(|&i| types[i]).collect();
         let (exit, exit_params) = self.block_for(&[], &exit_forms, &exit_types);
         let entering = self.travelling_all(forms, inits)?;
@@ -365,7 +367,7 @@ impl Expander<'_> {
         [before, after]: [Block; 2],
         types: &[TileType],
         inits: &[Expanded],
-        forms: &mut [Form],
+        forms: &mut [CarriedForm],
         results: &[Value],
     ) -> Result<bool> {
         let tile = self.tile;
@@ -441,14 +443,19 @@ impl Expander<'_> {
     }
 
     /// What the forms of values are if all that they show holds.
-    fn forms_of(&self, types: &[TileType], values: &[Expanded]) -> Result<Vec<Form>> {
+    fn forms_of(&self, types: &[TileType], values: &[Expanded]) -> Result<Vec<CarriedForm>> {
         let both = types.iter().zip(values);
         both.map(|(&ty, value)| self.first_form(ty, value))
             .collect()
     }
 
     /// The forms that a loop is tried with first.
-    fn first_forms(&self, inst: Inst, types: &[TileType], inits: &[Expanded]) -> Result<Vec<Form>> {
+    fn first_forms(
+        &self,
+        inst: Inst,
+        types: &[TileType],
+        inits: &[Expanded],
+    ) -> Result<Vec<CarriedForm>> {
         let mut forms = self.forms_of(types, inits)?;
         // Without this, each of k nested loops would double the attempts.
         if let Some(known) = self.weakened.get(&inst) {
@@ -463,8 +470,8 @@ impl Expander<'_> {
     fn attempt(
         &mut self,
         inst: Inst,
-        forms: &mut [Form],
-        mut expand: impl FnMut(&mut Self, &mut [Form]) -> Result<bool>,
+        forms: &mut [CarriedForm],
+        mut expand: impl FnMut(&mut Self, &mut [CarriedForm]) -> Result<bool>,
     ) -> Result<()> {
         let (mark, loc) = (self.mark(), self.tile.dfg.insts[inst].loc);
         while !expand(self, forms)? {
@@ -478,7 +485,7 @@ impl Expander<'_> {
     /// Weakens forms by further values; gives whether all held.
     fn held_up(
         &mut self,
-        forms: &mut [Form],
+        forms: &mut [CarriedForm],
         types: &[TileType],
         values: &[Expanded],
     ) -> Result<bool> {
@@ -506,21 +513,24 @@ mod tests {
             }
             parts.finish()
         };
-        let form = |bases, zeros: [u32; 2]| Form::Parts {
+        let form = |bases, zeros: [u32; 2]| CarriedForm::Parts {
             parts: parts(bases),
             zeros: SmallVec::from_slice(&zeros),
         };
         let mut first = form([7, 8], [4, 2]);
         first.limit(&form([5, 6], [0, 3]));
-        let Form::Parts { zeros, .. } = &first else {
+        let CarriedForm::Parts { zeros, .. } = &first else {
             panic!("a form of the same structure is kept");
         };
         assert_eq!(zeros[..], [0, 2]);
 
-        let mut first = Form::Uniform { zeros: 4 };
-        first.limit(&Form::Uniform { zeros: 1 });
-        assert!(matches!(first, Form::Uniform { zeros: 1 }), "{first:?}");
-        first.limit(&Form::Pack { count: 2 });
-        assert!(matches!(first, Form::Pack { count: 2 }), "{first:?}");
+        let mut first = CarriedForm::Uniform { zeros: 4 };
+        first.limit(&CarriedForm::Uniform { zeros: 1 });
+        assert!(
+            matches!(first, CarriedForm::Uniform { zeros: 1 }),
+            "{first:?}"
+        );
+        first.limit(&CarriedForm::Pack { count: 2 });
+        assert!(matches!(first, CarriedForm::Pack { count: 2 }), "{first:?}");
     }
 }

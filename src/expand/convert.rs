@@ -4,13 +4,13 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::attrs::{IntPred, make};
 use crate::ir::dfg::InstData;
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::SlotData;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
-use crate::layout::convert::shared::{Access, SharedPlan};
-use crate::layout::convert::shuffle::{LaneMap, Predicate, ShufflePlan, Step};
+use crate::layout::convert::shared::{ExchangeSide, SharedPlan};
+use crate::layout::convert::shuffle::{LaneMap, Predicate, ShufflePlan, ShuffleStep};
 use crate::layout::convert::{Conversion, plan_any};
 use crate::linear_layout::layout::HwDim;
 
@@ -75,7 +75,7 @@ impl Expander<'_> {
             let data = &tile.dfg.insts[inst];
             match data.class() {
                 _ if data.op == TileOp::Load => return true,
-                Class::Elementwise | Class::Shape => from.extend(&data.args),
+                OpClass::Elementwise | OpClass::Shape => from.extend(&data.args),
                 _ => {}
             }
         }
@@ -103,7 +103,7 @@ impl Expander<'_> {
             .collect::<Result<_>>()?;
         for step in &plan.steps {
             match step {
-                Step::Select {
+                ShuffleStep::Select {
                     predicate,
                     set,
                     clear,
@@ -115,7 +115,7 @@ impl Expander<'_> {
                     ];
                     values.push(self.op(InstData::new(ThreadOp::Select, &operands), &[])?);
                 }
-                Step::Shuffle { values: sent, xor } => {
+                ShuffleStep::Shuffle { values: sent, xor } => {
                     let sent: Vec<Value> = sent.iter().map(|&v| values[usize::from(v)]).collect();
                     let word = self.joined(&sent)?;
                     let got = self.shuffle_word(word, plan.lane_map.as_ref(), u32::from(*xor))?;
@@ -230,7 +230,7 @@ impl Expander<'_> {
         &mut self,
         slot: Slot,
         elem: Elem,
-        access: &Access,
+        access: &ExchangeSide,
         xor: u32,
     ) -> Result<Value> {
         let mut columns = vec![0u32; 5 + self.tile.num_warps().ilog2() as usize];

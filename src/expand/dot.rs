@@ -15,16 +15,16 @@ use rustc_hash::FxHashMap;
 use crate::ir::attrs::{Attrs, DotPrecision, Flag, MmaUnit, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
+use crate::ir::matrix_units::Fragments;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType, ValueType};
-use crate::ir::units::Fragments;
 use crate::layout::{matrix, ring};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::shape::Shape;
 
 use super::memory::slot_attrs;
 use super::regs::{Expanded, SharedBlock};
-use super::shared::{Access, Sums, offsets_in};
+use super::shared::{SharedAddress, Sums, offsets_in};
 use super::{Expander, Result, bug};
 
 /// Which register of an operand holds an element.
@@ -32,7 +32,7 @@ pub(super) type Holders = FxHashMap<u32, u32>;
 
 /// A factor of a product by a unit.
 pub(super) struct Factor<'a> {
-    pub(super) source: Source,
+    pub(super) source: FactorSource,
     pub(super) layout: Cow<'a, LinearLayout>,
     pub(super) elem: Elem,
     pub(super) unit: MmaUnit,
@@ -49,7 +49,7 @@ struct Words<'a> {
     inner: &'a [u32],
 }
 
-pub(super) enum Source {
+pub(super) enum FactorSource {
     /// A pack with a register for each element.
     Pack(Value, Holders),
     Shared(SharedBlock),
@@ -75,7 +75,7 @@ struct RowPlaces {
 
 impl<'a> Expander<'a> {
     pub(super) fn expand_dot(&mut self, inst: Inst) -> Result<Expanded> {
-        match matrix::unit(&matrix::product_of(self.tile, inst), self.target) {
+        match matrix::unit(&matrix::dot_info(self.tile, inst), self.target) {
             Some(unit) => self.expand_product(inst, unit),
             None => self.expand_sums(inst),
         }
@@ -157,7 +157,7 @@ impl<'a> Expander<'a> {
             let mut sum = self.rearrange(&[acc], &map)?;
             // One column of tiles leaves room in the registers that four matrices fill: for the next step.
             let inner = left.extent(column_dim) as u32;
-            let is_shared = matches!(factors[1].source, Source::Shared(_));
+            let is_shared = matches!(factors[1].source, FactorSource::Shared(_));
             let leaves_room = is_shared && tile.right.len() == 2;
             let at_once = match columns.len() {
                 1 if leaves_room && inner.is_multiple_of(2 * step) => 2,
@@ -220,11 +220,11 @@ impl<'a> Expander<'a> {
                     true => ring::transposed_reader(layout, &offsets, ty.elem.bytes()),
                     false => None,
                 };
-                (Source::Shared(block), transposed)
+                (FactorSource::Shared(block), transposed)
             }
             value => {
                 let pack = self.pack_of(&value, layout.num_registers() as usize)?;
-                (Source::Pack(pack, holders(layout)), None)
+                (FactorSource::Pack(pack, holders(layout)), None)
             }
         };
         Ok(Factor {
@@ -256,7 +256,7 @@ impl<'a> Expander<'a> {
         };
         let all: Vec<u32> = elements.iter().flat_map(|&first| in_word(first)).collect();
         let pack = match &factor.source {
-            Source::Pack(pack, holders) => {
+            FactorSource::Pack(pack, holders) => {
                 let map: Option<Vec<u32>> = all
                     .iter()
                     .map(|element| holders.get(element).copied())
@@ -266,7 +266,7 @@ impl<'a> Expander<'a> {
                     None => return bug("a tile of a factor that a thread does not hold"),
                 }
             }
-            Source::Shared(block) => {
+            FactorSource::Shared(block) => {
                 let words = Words {
                     layout: &factor.layout,
                     elem: factor.elem,
@@ -344,7 +344,7 @@ impl<'a> Expander<'a> {
         let mut sums = Sums::default();
         let mut first = 0;
         for rows in matrices.places {
-            let access = Access {
+            let access = SharedAddress {
                 slot: block.slot,
                 start: block.start,
                 columns: &rows.columns,
@@ -381,7 +381,7 @@ impl<'a> Expander<'a> {
         let per_word = if source.operand.bits() == 16 { 2 } else { 1 };
         let mut loaded = Vec::new();
         for rows in matrices.places {
-            let access = Access {
+            let access = SharedAddress {
                 slot: block.slot,
                 start: block.start,
                 columns: &rows.columns,
@@ -467,10 +467,10 @@ impl<'a> Expander<'a> {
                 return bug("a thread lacks operands of its products");
             }
             let source = match self.arg(inst, i)? {
-                Expanded::Shared(block) => Source::Shared(block),
+                Expanded::Shared(block) => FactorSource::Shared(block),
                 value => {
                     let pack = self.pack_of(&value, held.num_registers() as usize)?;
-                    Source::Pack(pack, holders(held))
+                    FactorSource::Pack(pack, holders(held))
                 }
             };
             let rows = ty.shape.rank() - 2;
@@ -528,8 +528,8 @@ impl<'a> Expander<'a> {
         };
         let registers = || (0..result.num_registers()).map(|r| result.apply(r, 0, 0, 0));
         let (pack, holders) = match &lines.source {
-            Source::Pack(pack, holders) => (*pack, holders),
-            Source::Shared(block) => {
+            FactorSource::Pack(pack, holders) => (*pack, holders),
+            FactorSource::Shared(block) => {
                 let first = k - k % lines.chunk;
                 if lines.loaded.as_ref().is_none_or(|l| l.0 != first) {
                     let last = (first + lines.chunk).min(shape.extent(summed) as u32);
@@ -604,7 +604,7 @@ const TF32_BITS: u64 = 0xffff_e000;
 
 /// A factor of a product without a unit.
 struct Lines<'a> {
-    source: Source,
+    source: FactorSource,
     layout: &'a LinearLayout,
     elem: Elem,
     /// The dimension that the result has too, and the summed one.

@@ -29,7 +29,7 @@ const MOST_MASKS: usize = 16;
 
 /// Where a copy ends: in front of the element that is not below `bound`, `first` being that of the first element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct End {
+pub(super) struct CopyEnd {
     first: Value,
     bound: Value,
     /// Whether the bound itself is inside.
@@ -37,7 +37,7 @@ pub(super) struct End {
 }
 
 /// Ends of one copy, all of which hold.
-pub(super) type Ends = SmallVec<[End; 2]>;
+pub(super) type Ends = SmallVec<[CopyEnd; 2]>;
 
 /// Bytes that were computed, by ends and elements of a copy.
 pub(super) type Sizes = FxHashMap<(Ends, usize), Value>;
@@ -88,7 +88,7 @@ impl Expander<'_> {
     }
 
     /// Where comparisons of registers that follow each other become false.
-    fn end(&self, pred: IntPred, [left, right]: [SmallVec<[Value; 16]>; 2]) -> Option<End> {
+    fn end(&self, pred: IntPred, [left, right]: [SmallVec<[Value; 16]>; 2]) -> Option<CopyEnd> {
         let (numbers, bounds, inclusive) = match pred {
             IntPred::Slt | IntPred::Ult => (left, right, false),
             IntPred::Sle | IntPred::Ule => (left, right, true),
@@ -120,7 +120,7 @@ impl Expander<'_> {
             })
         };
         let found = is_plain && (0..=most).any(counts_up);
-        found.then_some(End {
+        found.then_some(CopyEnd {
             first,
             bound,
             inclusive,
@@ -179,7 +179,7 @@ impl Expander<'_> {
     }
 
     /// How many of `width` elements stand in front of an end behind the first of them, as an i32.
-    fn elements_in_front(&mut self, end: End, width: usize) -> Result<Value> {
+    fn elements_in_front(&mut self, end: CopyEnd, width: usize) -> Result<Value> {
         let elem = self.ty(end.first).elem;
         let left = match self.known(end.first) {
             Some(0) => end.bound,

@@ -11,7 +11,7 @@ use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::TileType;
-use crate::layout::matrix::{self, Product};
+use crate::layout::matrix::{self, DotInfo};
 use crate::limits::{THREAD_ELEMENTS, THREAD_OPERATIONS};
 use crate::settings::Target;
 
@@ -146,8 +146,8 @@ fn tf32_helps(tile: &TileFunction, inst: Inst, target: Target) -> bool {
         if !is_part() {
             return false;
         }
-        let product = matrix::product_of(tile, dot);
-        let cut = Product {
+        let product = matrix::dot_info(tile, dot);
+        let cut = DotInfo {
             precision: DotPrecision::Tf32,
             ..product
         };

@@ -22,7 +22,7 @@ pub(super) fn slot_attrs(slot: Slot, offset: u32) -> impl Iterator<Item = Attr> 
 }
 
 /// Where an access goes: base, distance in bytes, and predicate.
-pub(super) type Place = (Value, i64, Option<Value>);
+pub(super) type GuardedAddress = (Value, i64, Option<Value>);
 
 impl Expander<'_> {
     pub(super) fn expand_load(&mut self, inst: Inst) -> Result<Expanded> {
@@ -39,7 +39,7 @@ impl Expander<'_> {
         let mut sources: Vec<Value> = Vec::new();
         let mut elements = 0;
         let mut map: Vec<u32> = Vec::with_capacity(count);
-        let mut loaded: FxHashMap<Place, u32> = FxHashMap::default();
+        let mut loaded: FxHashMap<GuardedAddress, u32> = FxHashMap::default();
         let mut reg = 0;
         while reg < count {
             let place = self.place(&pointers, mask.as_ref(), reg);
@@ -130,7 +130,7 @@ impl Expander<'_> {
     /// One access of `ty`.
     pub(super) fn load_one(
         &mut self,
-        (base, offset, pred): Place,
+        (base, offset, pred): GuardedAddress,
         other: Option<Value>,
         ty: ThreadType,
         attrs: &[Attr],
@@ -183,7 +183,12 @@ impl Expander<'_> {
         })
     }
 
-    pub(super) fn place(&self, pointers: &Parts, mask: Option<&Parts>, reg: usize) -> Place {
+    pub(super) fn place(
+        &self,
+        pointers: &Parts,
+        mask: Option<&Parts>,
+        reg: usize,
+    ) -> GuardedAddress {
         let (base, offset) = pointers.at(reg);
         (base, offset, mask.map(|m| m.at(reg).0))
     }

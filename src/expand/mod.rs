@@ -61,7 +61,7 @@ use crate::ir::builder::ThreadBuilder;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{
-    Extent, Function, PROGRAM_NUMBERS, ParamHints, SlotData, ThreadFunction, TileFunction,
+    Function, FunctionSize, PROGRAM_NUMBERS, ParamHints, SlotData, ThreadFunction, TileFunction,
 };
 use crate::ir::level::Thread;
 use crate::ir::ops::{Opcode, ThreadOp, TileOp};
@@ -115,7 +115,7 @@ struct Expander<'a> {
     /// First block of the body; joined to the prologue at the end.
     body: Block,
     /// For each loop of which an attempt failed, what was still assumed of its carried values then.
-    weakened: FxHashMap<Inst, Vec<control::Form>>,
+    weakened: FxHashMap<Inst, Vec<control::CarriedForm>>,
     /// Values that anything uses.
     used: EntitySet<Value>,
     /// Groups of copies that may be under way at waits.
@@ -159,7 +159,7 @@ struct Group {
 
 /// A place to which an attempt may be taken back.
 struct Mark {
-    extent: Extent,
+    extent: FunctionSize,
     block: Block,
     work: limits::WorkMark,
 }

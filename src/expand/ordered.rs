@@ -13,6 +13,7 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
+use crate::ir::predicates::Outcomes;
 
 /// How a region combines elements that are in order.
 #[derive(Default)]
@@ -26,19 +27,13 @@ pub(super) struct InOrder {
 }
 
 /// What to do where an instruction of the region stands.
-pub(super) enum Step<'a> {
+pub(super) enum RegionStep<'a> {
     /// What it does, or this in its place.
     Do(&'a InstData<Tile>),
     /// Its result is this one.
     Same(Value),
     Nothing,
 }
-
-/// The outcomes for which a comparison holds, as bits: below, equal, above, unordered.
-type Outcomes = u8;
-
-const EQUAL: Outcomes = 2;
-const ORDERED: Outcomes = 7;
 
 /// A comparison and its operands; `is_signed` of integers that the order matters to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,15 +79,15 @@ impl InOrder {
     }
 
     /// What becomes of an instruction.
-    pub(super) fn step<'a>(&'a self, tile: &'a TileFunction, inst: Inst) -> Step<'a> {
+    pub(super) fn step<'a>(&'a self, tile: &'a TileFunction, inst: Inst) -> RegionStep<'a> {
         let data = &tile.dfg.insts[inst];
         if self.dropped.contains(inst) {
-            return Step::Nothing;
+            return RegionStep::Nothing;
         }
         let result = data.results.first();
         match result.and_then(|result| self.same.get(result)) {
-            Some(&value) => Step::Same(value),
-            None => Step::Do(self.merged.get(&inst).unwrap_or(data)),
+            Some(&value) => RegionStep::Same(value),
+            None => RegionStep::Do(self.merged.get(&inst).unwrap_or(data)),
         }
     }
 
@@ -143,14 +138,14 @@ impl Finder<'_> {
                 let comparison = compared(data, (a, b))?;
                 let signs = comparison.is_signed;
                 let outcome = match () {
-                    () if self.pairs.contains(&(a, b)) => Some(1),
-                    () if self.pairs.contains(&(b, a)) => Some(4),
+                    () if self.pairs.contains(&(a, b)) => Some(Outcomes::LESS),
+                    () if self.pairs.contains(&(b, a)) => Some(Outcomes::GREATER),
                     () => None,
                 };
                 // A range holds no negative numbers, so that signs make no difference.
                 match outcome.filter(|_| !comparison.is_float || signs.is_some()) {
                     Some(outcome) => {
-                        let holds = comparison.outcomes & outcome != 0;
+                        let holds = comparison.outcomes.contains(outcome);
                         self.known.insert(result, holds);
                     }
                     None => {
@@ -199,14 +194,14 @@ impl Finder<'_> {
         };
         let is_signed = left.is_signed.or(right.is_signed);
         let both = Comparison {
-            outcomes: 0,
+            outcomes: Outcomes::empty(),
             is_signed,
             ..left
         };
         let agree = |one: Comparison| {
             let signed = one.is_signed.or(is_signed);
             both == Comparison {
-                outcomes: 0,
+                outcomes: Outcomes::empty(),
                 is_signed: signed,
                 ..one
             }
@@ -276,11 +271,8 @@ fn chooses(tile: &TileFunction, value: Value, (left, right): (Value, Value)) -> 
 
 fn compared(data: &InstData<Tile>, operands: (Value, Value)) -> Option<Comparison> {
     let (outcomes, is_signed) = match (data.ipred(), data.fpred()) {
-        (Some(pred), _) => INTEGERS
-            .iter()
-            .find(|row| row.0 == *pred)
-            .map(|row| (row.1, row.2))?,
-        (_, Some(pred)) => (FLOATS.iter().find(|row| row.0 == *pred)?.1, None),
+        (Some(pred), _) => (pred.outcomes(), pred.is_signed()),
+        (_, Some(pred)) => (pred.outcomes(), None),
         _ => return None,
     };
     Some(Comparison {
@@ -298,44 +290,8 @@ fn pred(comparison: Comparison) -> Option<Attr> {
         is_signed,
         ..
     } = comparison;
-    if is_float {
-        let row = FLOATS.iter().find(|row| row.1 == outcomes)?;
-        return Some(make::fpred(row.0));
+    match is_float {
+        true => FloatPred::with_outcomes(outcomes).map(make::fpred),
+        false => IntPred::with_outcomes(outcomes, is_signed).map(make::ipred),
     }
-    let is_equality = outcomes == EQUAL || outcomes == ORDERED & !EQUAL;
-    let signs = if is_equality { None } else { is_signed };
-    let row = INTEGERS
-        .iter()
-        .find(|row| row.1 == outcomes && row.2 == signs)?;
-    Some(make::ipred(row.0))
 }
-
-const INTEGERS: [(IntPred, Outcomes, Option<bool>); 10] = [
-    (IntPred::Eq, 2, None),
-    (IntPred::Ne, 5, None),
-    (IntPred::Slt, 1, Some(true)),
-    (IntPred::Sle, 3, Some(true)),
-    (IntPred::Sgt, 4, Some(true)),
-    (IntPred::Sge, 6, Some(true)),
-    (IntPred::Ult, 1, Some(false)),
-    (IntPred::Ule, 3, Some(false)),
-    (IntPred::Ugt, 4, Some(false)),
-    (IntPred::Uge, 6, Some(false)),
-];
-
-const FLOATS: [(FloatPred, Outcomes); 14] = [
-    (FloatPred::Oeq, 2),
-    (FloatPred::One, 5),
-    (FloatPred::Olt, 1),
-    (FloatPred::Ole, 3),
-    (FloatPred::Ogt, 4),
-    (FloatPred::Oge, 6),
-    (FloatPred::Ord, 7),
-    (FloatPred::Ueq, 10),
-    (FloatPred::Une, 13),
-    (FloatPred::Ult, 9),
-    (FloatPred::Ule, 11),
-    (FloatPred::Ugt, 12),
-    (FloatPred::Uge, 14),
-    (FloatPred::Uno, 8),
-];

@@ -13,7 +13,7 @@ use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, ValueType};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::shape::Shape;
 
-use super::ordered::{InOrder, Step};
+use super::ordered::{InOrder, RegionStep};
 use super::regs::Expanded;
 use super::{Expander, Result, bug, own_bytes};
 
@@ -278,11 +278,13 @@ impl Expander<'_> {
             self.values[param] = Some(Expanded::Pack(value));
         }
         for &inst in tile.order.insts(region) {
-            let step = in_order.map_or(Step::Do(&tile.dfg.insts[inst]), |o| o.step(tile, inst));
+            let step = in_order.map_or(RegionStep::Do(&tile.dfg.insts[inst]), |o| {
+                o.step(tile, inst)
+            });
             let result = match step {
-                Step::Nothing => continue,
-                Step::Same(value) => self.expanded(value)?,
-                Step::Do(data) if data.op == TileOp::Yield => {
+                RegionStep::Nothing => continue,
+                RegionStep::Same(value) => self.expanded(value)?,
+                RegionStep::Do(data) if data.op == TileOp::Yield => {
                     let mut results = Vec::new();
                     for &value in &data.args {
                         let expanded = self.expanded(value)?;
@@ -290,8 +292,8 @@ impl Expander<'_> {
                     }
                     return Ok(results);
                 }
-                Step::Do(data) if data.op == TileOp::Const => self.expand_const(inst)?,
-                Step::Do(data) => {
+                RegionStep::Do(data) if data.op == TileOp::Const => self.expand_const(inst)?,
+                RegionStep::Do(data) => {
                     let elem = self.result_type(inst)?.elem;
                     self.elementwise(data, elem, count)?
                 }

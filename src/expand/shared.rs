@@ -79,7 +79,7 @@ fn read_in_quad_pairs(
         for &inst in tile.order.insts(block).iter().rev() {
             let data = &tile.dfg.insts[inst];
             let reads = match data.op {
-                TileOp::Dot => matrix::unit(&matrix::product_of(tile, inst), target)
+                TileOp::Dot => matrix::unit(&matrix::dot_info(tile, inst), target)
                     .is_some_and(MmaUnit::is_quad_pairs),
                 TileOp::Permute => found.contains(data.results[0]),
                 _ => false,
@@ -172,7 +172,7 @@ pub(super) fn offsets_in(layout: &LinearLayout, elem_bytes: u32) -> Result<Offse
 }
 
 /// Where one access goes: the thread's part and a constant.
-pub(super) struct Access<'a> {
+pub(super) struct SharedAddress<'a> {
     pub(super) slot: Slot,
     pub(super) start: Start,
     /// Bytes that each bit of the thread's number switches.
@@ -235,7 +235,7 @@ impl Expander<'_> {
     /// The address of the element whose offset differs from the thread's part by `offset`: a pointer and a distance.
     pub(super) fn shared_place(
         &mut self,
-        target: &Access<'_>,
+        target: &SharedAddress<'_>,
         sums: &mut Sums,
         offset: u32,
     ) -> Result<(Value, u32)> {
@@ -312,7 +312,7 @@ impl Expander<'_> {
         let size = scalar.bytes();
         let offsets = offsets_in(&*self.ring(slot)?, size)?;
         let columns = Self::offset_columns(layout, &offsets);
-        let target = Access {
+        let target = SharedAddress {
             slot,
             start,
             columns: &columns,
@@ -430,7 +430,7 @@ impl Expander<'_> {
         let offsets = offsets_in(&block.layout, size)?;
         let columns = Self::offset_columns(layout, &offsets);
         let varying = columns.iter().fold(0, |all, c| all | c);
-        let target = Access {
+        let target = SharedAddress {
             slot,
             start: block.start,
             columns: &columns,
@@ -514,7 +514,7 @@ impl Expander<'_> {
         let offsets = offsets_in(&block.layout, size)?;
         let columns = Self::offset_columns(layout, &offsets);
         let varying = columns.iter().fold(0, |all, c| all | c);
-        let target = Access {
+        let target = SharedAddress {
             slot: block.slot,
             start: block.start,
             columns: &columns,

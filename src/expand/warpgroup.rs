@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::dot::{Factor, Source, holders};
+use super::dot::{Factor, FactorSource, holders};
 use super::regs::{Expanded, SharedBlock, Start};
 use super::shared::{Sums, offsets_in};
 use super::{Expander, Result, bug};
@@ -29,7 +29,7 @@ use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, Scalar, ThreadType, TileType};
 use crate::layout::matrix;
 use crate::layout::ring::Offsets;
-use crate::layout::warpgroup::{self, Form};
+use crate::layout::warpgroup::{self, MatrixForm};
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::shape::Shape;
 
@@ -51,7 +51,7 @@ pub(super) fn align_slots(
             let Some((slot, layout, buffer)) = ring else {
                 continue;
             };
-            if let Some(form) = Form::of(layout, buffer.elem.bytes()) {
+            if let Some(form) = MatrixForm::of(layout, buffer.elem.bytes()) {
                 let align = &mut func.slots[slot].align;
                 *align = (*align).max(form.alignment());
             }
@@ -123,7 +123,7 @@ impl<'a> Expander<'a> {
                 let held = self.layout(ty)?;
                 let pack = self.pack_of(&value, held.num_registers() as usize)?;
                 Left::Registers(Box::new(Factor {
-                    source: Source::Pack(pack, holders(held)),
+                    source: FactorSource::Pack(pack, holders(held)),
                     layout: Cow::Borrowed(held),
                     elem: ty.elem,
                     unit,
@@ -323,7 +323,7 @@ impl<'a> Expander<'a> {
         summed: usize,
     ) -> Result<Matrix> {
         let elem_bytes = ty.elem.bytes();
-        let Some(form) = Form::of(&block.layout, elem_bytes) else {
+        let Some(form) = MatrixForm::of(&block.layout, elem_bytes) else {
             return bug("a ring stands in no form that a unit reads");
         };
         let offsets = offsets_in(&block.layout, elem_bytes)?;

@@ -8,7 +8,7 @@ use crate::text::quote::quoted;
 
 /// What a `; test:` line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TestKind {
     Parse,
     RoundTrip,
     Verify,
@@ -22,7 +22,7 @@ pub(crate) struct Test {
     pub(crate) line: u32,
     /// Everything after `test:`.
     pub(crate) words: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: TestKind,
     pub(crate) target: Target,
     pub(crate) options: Options,
 }
@@ -100,12 +100,12 @@ fn parse_test(note: &Note) -> Result<Test, String> {
     let mut words = note.words.split_whitespace();
     let name = words.next().unwrap_or("");
     let kind = match name {
-        "parse" => Kind::Parse,
-        "roundtrip" => Kind::RoundTrip,
-        "verify" => Kind::Verify,
-        "run" => Kind::Run,
+        "parse" => TestKind::Parse,
+        "roundtrip" => TestKind::RoundTrip,
+        "verify" => TestKind::Verify,
+        "run" => TestKind::Run,
         _ => match Stage::from_name(name) {
-            Some(stage) => Kind::Stage(stage),
+            Some(stage) => TestKind::Stage(stage),
             None => {
                 let known = "parse, roundtrip, verify, run and the stages";
                 let name = quoted(name);

@@ -1,7 +1,7 @@
 //! Tests of reader, printer and verifier: mistakes at their places, and text that stays the same.
 
 use super::directive::{Directives, Note};
-use super::{Failure, Report};
+use super::{Failure, TestReport};
 use crate::ir::function::Function;
 use crate::ir::level::Level;
 use crate::testing::difference;
@@ -16,7 +16,7 @@ struct Found {
 }
 
 /// Compares mistakes with `; error:` comments: each has a partner, on its line.
-fn compare(mut found: Vec<Found>, expected: &[Note], report: &mut Report) {
+fn compare(mut found: Vec<Found>, expected: &[Note], report: &mut TestReport) {
     for note in expected {
         let (code, words) = note.words.split_once(' ').unwrap_or((&note.words, ""));
         let matches =
@@ -42,7 +42,7 @@ fn compare(mut found: Vec<Found>, expected: &[Note], report: &mut Report) {
 pub(super) fn check_parse(
     result: Result<ParsedFile, Vec<ParseError>>,
     directives: &Directives,
-    report: &mut Report,
+    report: &mut TestReport,
 ) {
     let errors = result.err().unwrap_or_default();
     let found = errors.into_iter().map(|e| Found {
@@ -53,7 +53,7 @@ pub(super) fn check_parse(
     compare(found.collect(), &directives.errors, report);
 }
 
-pub(super) fn check_verify(file: &ParsedFile, directives: &Directives, report: &mut Report) {
+pub(super) fn check_verify(file: &ParsedFile, directives: &Directives, report: &mut TestReport) {
     let mut found = Vec::new();
     let mut shown = String::new();
     for parsed in &file.functions {
@@ -86,7 +86,7 @@ fn find_errors<L: Level>(
     }));
 }
 
-pub(super) fn check_round_trip(text: &str, file: &ParsedFile, report: &mut Report) {
+pub(super) fn check_round_trip(text: &str, file: &ParsedFile, report: &mut TestReport) {
     let lines: Vec<&str> = text.lines().collect();
     for parsed in &file.functions {
         let printed = parsed.func.to_string();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::text::quote::quoted;
 
 /// What names stand for.
-pub(crate) type Values<'a> = BTreeMap<&'a str, &'a str>;
+pub(crate) type Bindings<'a> = BTreeMap<&'a str, &'a str>;
 
 /// Functions, with how many operands they take.
 const FUNCTIONS: [(&str, usize); 4] = [("cdiv", 2), ("next_power_of_2", 1), ("min", 2), ("max", 2)];
@@ -21,7 +21,7 @@ pub(crate) fn name_length(text: &str) -> usize {
 /// # Errors
 ///
 /// A `$` in front of no name, or of one that has no value; what [`evaluate`] refuses.
-pub(crate) fn replace(text: &str, values: &Values<'_>) -> Result<String, String> {
+pub(crate) fn replace(text: &str, values: &Bindings<'_>) -> Result<String, String> {
     let mut replaced = String::with_capacity(text.len());
     let mut pieces = text.split('$');
     replaced += pieces.next().unwrap_or_default();
@@ -49,7 +49,7 @@ fn closed(text: &str) -> Option<(&str, &str)> {
     Some((&text[..at], &text[at + 1..]))
 }
 
-fn look_up<'a>(name: &str, values: &Values<'a>) -> Result<&'a str, String> {
+fn look_up<'a>(name: &str, values: &Bindings<'a>) -> Result<&'a str, String> {
     if name.is_empty() {
         let problem = "a name or a number is missing: expressions are those of `$(..)`, with names and no `$` of their own";
         return Err(problem.to_owned());
@@ -63,7 +63,7 @@ fn look_up<'a>(name: &str, values: &Values<'a>) -> Result<&'a str, String> {
 
 /// The value of a name, whatever it is; or what sums, differences, products and quotients of whole numbers come to, with
 /// parentheses and `cdiv(a, b)`, `next_power_of_2(a)`, `min(a, b)`, `max(a, b)`. A quotient by `/` leaves no remainder.
-pub(crate) fn evaluate(text: &str, values: &Values<'_>) -> Result<String, String> {
+pub(crate) fn evaluate(text: &str, values: &Bindings<'_>) -> Result<String, String> {
     if let Some(value) = values.get(text.trim()) {
         return Ok((*value).to_owned());
     }
@@ -80,7 +80,7 @@ pub(crate) fn evaluate(text: &str, values: &Values<'_>) -> Result<String, String
 /// Reads an expression from its start. Numbers are none where they do not fit, or do not divide.
 struct Reader<'t> {
     rest: &'t str,
-    values: &'t Values<'t>,
+    values: &'t Bindings<'t>,
 }
 
 /// Parentheses within each other.

@@ -40,12 +40,12 @@ use crate::text::located;
 use crate::text::parse::{Checks, Lines, ParseError, Pos, parse_file, parse_file_with};
 use crate::verify::VerifierErrors;
 
-use directive::{Directives, Kind};
-pub use with::{Variant, variants};
+use directive::{Directives, TestKind};
+pub use with::{FileVariant, variants};
 
 /// How file tests are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Config<'a> {
+pub struct TestConfig<'a> {
     /// Rewrite expectations instead of comparing with them.
     pub bless: bool,
     /// Steps that a `; run:` line may take if it does not say so itself; see [`run`].
@@ -54,10 +54,10 @@ pub struct Config<'a> {
     pub folder: Option<&'a Path>,
 }
 
-impl Config<'_> {
+impl TestConfig<'_> {
     /// What the environment asks for: `BLESS=1` rewrites.
     pub fn from_env() -> Self {
-        Config {
+        TestConfig {
             bless: std::env::var_os("BLESS").is_some_and(|value| value == "1"),
             steps: None,
             folder: None,
@@ -111,7 +111,7 @@ impl fmt::Display for Failure {
 
 /// What a test did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct TestReport {
     /// What is not as it should be.
     pub failures: Vec<Failure>,
     /// What could not be tried here, each once.
@@ -124,7 +124,7 @@ pub struct Report {
     edits: Vec<(Range<usize>, String)>,
 }
 
-impl Report {
+impl TestReport {
     fn fail(&mut self, line: u32, message: impl Into<String>) {
         self.failures.push(Failure::new(line, message));
     }
@@ -159,22 +159,22 @@ impl Report {
 }
 
 /// Runs the test that a text describes, for each of its `; with:` lines.
-pub fn run_text(text: &str, config: Config<'_>) -> Report {
+pub fn run_text(text: &str, config: TestConfig<'_>) -> TestReport {
     for_variants(text, |text| run_variant(text, config))
 }
 
 /// What is reported of the texts that a text stands for, with the words that make them.
-fn for_variants(text: &str, mut run: impl FnMut(&str) -> Report) -> Report {
+fn for_variants(text: &str, mut run: impl FnMut(&str) -> TestReport) -> TestReport {
     let variants = match variants(text) {
         Ok(variants) => variants,
         Err(failure) => {
-            return Report {
+            return TestReport {
                 failures: vec![failure],
-                ..Report::default()
+                ..TestReport::default()
             };
         }
     };
-    let mut all = Report::default();
+    let mut all = TestReport::default();
     for variant in variants {
         let mut report = run(&variant.text);
         if variant.label.is_empty() {
@@ -201,8 +201,8 @@ fn for_variants(text: &str, mut run: impl FnMut(&str) -> Report) -> Report {
     all
 }
 
-fn run_variant(text: &str, config: Config<'_>) -> Report {
-    let mut report = Report::default();
+fn run_variant(text: &str, config: TestConfig<'_>) -> TestReport {
+    let mut report = TestReport::default();
     let directives = match Directives::parse(text) {
         Ok(directives) => directives,
         Err(failures) => {
@@ -216,16 +216,16 @@ fn run_variant(text: &str, config: Config<'_>) -> Report {
     }
     for test in &directives.tests {
         match &test.kind {
-            Kind::Parse => expect::check_parse(parse_file(text), &directives, &mut report),
-            Kind::Verify => match parse_file_with(text, Checks::None) {
+            TestKind::Parse => expect::check_parse(parse_file(text), &directives, &mut report),
+            TestKind::Verify => match parse_file_with(text, Checks::None) {
                 Ok(file) => expect::check_verify(&file, &directives, &mut report),
                 Err(errors) => report_parse_errors(&errors, &mut report),
             },
-            Kind::RoundTrip => match parse_file(text) {
+            TestKind::RoundTrip => match parse_file(text) {
                 Ok(file) => expect::check_round_trip(text, &file, &mut report),
                 Err(errors) => report_parse_errors(&errors, &mut report),
             },
-            Kind::Stage(stage) => match parse_file(text) {
+            TestKind::Stage(stage) => match parse_file(text) {
                 Ok(file) => {
                     let context = stages::Context {
                         text,
@@ -238,7 +238,7 @@ fn run_variant(text: &str, config: Config<'_>) -> Report {
                 }
                 Err(errors) => report_parse_errors(&errors, &mut report),
             },
-            Kind::Run => match parse_file(text) {
+            TestKind::Run => match parse_file(text) {
                 Ok(file) => {
                     let setup = run::Setup {
                         steps: config.steps,
@@ -255,7 +255,7 @@ fn run_variant(text: &str, config: Config<'_>) -> Report {
     report
 }
 
-fn report_parse_errors(errors: &[ParseError], report: &mut Report) {
+fn report_parse_errors(errors: &[ParseError], report: &mut TestReport) {
     report.failures.extend(errors.iter().map(|error| Failure {
         pos: error.pos,
         code: error.code.name(),
@@ -264,7 +264,7 @@ fn report_parse_errors(errors: &[ParseError], report: &mut Report) {
 }
 
 /// Reports every broken rule at the place of what breaks it.
-fn report_violations(errors: &VerifierErrors, lines: &Lines, report: &mut Report) {
+fn report_violations(errors: &VerifierErrors, lines: &Lines, report: &mut TestReport) {
     report.failures.extend(errors.0.iter().map(|error| Failure {
         pos: lines.pos(error.entity),
         code: error.rule.code(),
@@ -273,9 +273,9 @@ fn report_violations(errors: &VerifierErrors, lines: &Lines, report: &mut Report
 }
 
 /// Runs the test in a file; rewrites the file if the test was blessed.
-pub fn run_file(path: &Path, config: Config<'_>) -> io::Result<Report> {
+pub fn run_file(path: &Path, config: TestConfig<'_>) -> io::Result<TestReport> {
     let text = std::fs::read_to_string(path)?;
-    let config = Config {
+    let config = TestConfig {
         folder: config.folder.or(path.parent()),
         ..config
     };

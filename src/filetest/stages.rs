@@ -1,9 +1,9 @@
 //! Tests of a stage's text: compared as a whole with the comments after the function, or searched for
 //! lines.
 
-use super::directive::{Check, Directives, Kind, Test};
+use super::directive::{Check, Directives, Test, TestKind};
 use super::expect::diff;
-use super::{Config, Report, report_violations};
+use super::{TestConfig, TestReport, report_violations};
 use crate::stages::{Stage, emit};
 use crate::text::parse::{ParsedFile, ParsedFunction};
 use crate::verify::verify;
@@ -14,10 +14,10 @@ pub(super) struct Context<'a> {
     pub(super) directives: &'a Directives,
     pub(super) test: &'a Test,
     pub(super) stage: Stage,
-    pub(super) config: Config<'a>,
+    pub(super) config: TestConfig<'a>,
 }
 
-pub(super) fn check(file: &ParsedFile, context: &Context<'_>, report: &mut Report) {
+pub(super) fn check(file: &ParsedFile, context: &Context<'_>, report: &mut TestReport) {
     for (i, parsed) in file.functions.iter().enumerate() {
         let belongs = |line: u32| function_of(file, line) == i;
         check_function(parsed, &belongs, context, report);
@@ -34,7 +34,7 @@ fn check_function(
     parsed: &ParsedFunction,
     belongs: &dyn Fn(u32) -> bool,
     context: &Context<'_>,
-    report: &mut Report,
+    report: &mut TestReport,
 ) {
     let line = parsed.lines.first;
     let Some(func) = parsed.func.as_tile() else {
@@ -80,7 +80,7 @@ fn check_function(
 }
 
 /// Searches for `check` lines in order; `not` lines must not occur between their neighbours.
-fn search(checks: &[&Check], text: &str, report: &mut Report) {
+fn search(checks: &[&Check], text: &str, report: &mut TestReport) {
     let mut at = 0;
     let mut forbidden: Vec<&Check> = Vec::new();
     for check in checks {
@@ -100,7 +100,7 @@ fn search(checks: &[&Check], text: &str, report: &mut Report) {
     fail_forbidden(&forbidden, &text[at..], text, report);
 }
 
-fn fail_forbidden(forbidden: &[&Check], part: &str, text: &str, report: &mut Report) {
+fn fail_forbidden(forbidden: &[&Check], part: &str, text: &str, report: &mut TestReport) {
     for check in forbidden {
         let words = &check.note.words;
         if part.contains(words.as_str()) {
@@ -115,14 +115,19 @@ const SECTION: &str = "; == ";
 
 /// Compares the block of comments right after the function, or rewrites it. In a file with several such tests, each has
 /// the section under its own words.
-fn compare_block(parsed: &ParsedFunction, found: &str, context: &Context<'_>, report: &mut Report) {
+fn compare_block(
+    parsed: &ParsedFunction,
+    found: &str,
+    context: &Context<'_>,
+    report: &mut TestReport,
+) {
     let lines: Vec<&str> = context.text.lines().collect();
     let block_start = (parsed.lines.last as usize).min(lines.len());
     let block = lines[block_start..]
         .iter()
         .take_while(|line| line.starts_with(';'));
     let block_end = block_start + block.count();
-    let is_stage = |test: &&Test| matches!(test.kind, Kind::Stage(_));
+    let is_stage = |test: &&Test| matches!(test.kind, TestKind::Stage(_));
     let heading = (context.directives.tests.iter().filter(is_stage).count() > 1)
         .then(|| format!("{SECTION}{}", context.test.words));
     let (start, end, is_new) = match &heading {

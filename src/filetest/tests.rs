@@ -1,13 +1,13 @@
 //! The harness itself: that it fails where it should.
 
-use super::{Config, find_files, run_file, run_text};
+use super::{TestConfig, find_files, run_file, run_text};
 
-const PLAIN: Config = Config {
+const PLAIN: TestConfig = TestConfig {
     bless: false,
     steps: None,
     folder: None,
 };
-const BLESS: Config = Config {
+const BLESS: TestConfig = TestConfig {
     bless: true,
     steps: None,
     folder: None,

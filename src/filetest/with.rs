@@ -9,7 +9,7 @@ use crate::text::quote::quoted;
 
 /// A text as one of its `; with:` lines makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Variant<'a> {
+pub struct FileVariant<'a> {
     /// The words of that line; empty if the text has none.
     pub label: String,
     /// The text, line for line that of the file.
@@ -24,7 +24,7 @@ pub struct Variant<'a> {
 /// A line that gives no value, one name twice, or other names than the first; a `$` in front of no name, or of one that no line has;
 /// parentheses with something else than sums, differences, products and quotients of whole numbers, `cdiv(a, b)`,
 /// `next_power_of_2(a)`, `min(a, b)` and `max(a, b)`.
-pub fn variants(text: &str) -> Result<Vec<Variant<'_>>, Failure> {
+pub fn variants(text: &str) -> Result<Vec<FileVariant<'_>>, Failure> {
     let mut with: Vec<(String, BTreeMap<&str, &str>)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let Some(words) = line.trim_start().strip_prefix("; with:") else {
@@ -40,14 +40,14 @@ pub fn variants(text: &str) -> Result<Vec<Variant<'_>>, Failure> {
         with.push((words.trim().to_owned(), values));
     }
     if with.is_empty() {
-        return Ok(vec![Variant {
+        return Ok(vec![FileVariant {
             label: String::new(),
             text: Cow::Borrowed(text),
         }]);
     }
     let variant = |(label, values)| {
         let text = Cow::Owned(replaced(text, &values)?);
-        Ok(Variant { label, text })
+        Ok(FileVariant { label, text })
     };
     with.into_iter().map(variant).collect()
 }
@@ -91,7 +91,7 @@ mod tests {
 
         let text = "; with: N=16 type=f32\n  ; with: type=i8  N=4\nx$type[$N,$N] ;$N\n";
         let both = variants(text).expect("a text");
-        let last = |variant: &Variant<'_>| variant.text.lines().last().map(str::to_owned);
+        let last = |variant: &FileVariant<'_>| variant.text.lines().last().map(str::to_owned);
         assert_eq!(
             both.iter().map(|v| &*v.label).collect::<Vec<_>>(),
             ["N=16 type=f32", "type=i8  N=4"]

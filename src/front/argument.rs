@@ -11,7 +11,7 @@ use super::loops::assigned_names;
 use super::lower::{Local, Lower, Res, with_stack};
 use super::module::{Definition, Index, Param, params};
 use super::names::{closest, closest_of_library, did_you_mean};
-use super::signature::{Arg, Constant, TupleArg};
+use super::signature::{ArgSpec, Constant, TupleArg};
 use super::types::{DType, Ty};
 use super::value::{Tensor, Value};
 use crate::ir::types::TileType;
@@ -174,7 +174,10 @@ pub(crate) fn bind_parameters<'m>(
             }
         };
         // What was given as several has told of its constants itself.
-        let several = matches!(spec.args.get(i), Some(Arg::Descriptor(_) | Arg::Tuple(_)));
+        let several = matches!(
+            spec.args.get(i),
+            Some(ArgSpec::Descriptor(_) | ArgSpec::Tuple(_))
+        );
         if !several && !matches!(value, Value::Tensor(_) | Value::Poison) {
             folded.push((param.name.to_owned(), lower.display(&value)));
         }
@@ -255,30 +258,30 @@ fn parameter<'m>(
     lower: &mut Lower<'m>,
     param: &Param<'m>,
     name: &str,
-    arg: &Arg,
+    arg: &ArgSpec,
     folded: &mut Vec<(String, String)>,
 ) -> Res<Value<'m>> {
     match arg {
-        Arg::Constant(constant) => constant_value(lower, constant),
-        Arg::Tuple(tuple) => tuple_of(lower, param, name, tuple, folded),
-        Arg::Descriptor(_) if param.is_constexpr() => {
+        ArgSpec::Constant(constant) => constant_value(lower, constant),
+        ArgSpec::Tuple(tuple) => tuple_of(lower, param, name, tuple, folded),
+        ArgSpec::Descriptor(_) if param.is_constexpr() => {
             let message = format!("`{name}` is a constexpr and cannot be a descriptor");
             Err(lower.error(Code::Argument, message).into())
         }
-        Arg::Descriptor(desc) => super::library::descriptor::from_host(lower, name, desc),
+        ArgSpec::Descriptor(desc) => super::library::descriptor::from_host(lower, name, desc),
         // For a constant the name of a type is the type itself.
-        Arg::Typed {
+        ArgSpec::Typed {
             ty: Ty::Num(dtype),
             divisible: 1,
         } if param.is_constexpr() => Ok(Value::ty(Ty::Num(*dtype))),
-        Arg::Typed { ty, .. } if param.is_constexpr() => {
+        ArgSpec::Typed { ty, .. } if param.is_constexpr() => {
             let message = format!("`{name}` is a constexpr and cannot be {ty}");
             let d = lower.error(Code::Argument, message);
             Err(d
                 .help("give a number, True, False, None, a quoted string or a type")
                 .into())
         }
-        Arg::Typed { ty, divisible } => {
+        ArgSpec::Typed { ty, divisible } => {
             let ty = annotated(param, *ty);
             let tile: TileType = lower.tile_type(ty, Shape::SCALAR)?;
             if *divisible > 1 && ty.dtype().is_some_and(|d| !d.is_int() || d == DType::Int1) {
@@ -337,7 +340,8 @@ fn tuple_of<'m>(
             None => format!("{name}_{i}"),
         };
         let item = parameter(lower, param, &own, arg, folded)?;
-        if matches!(arg, Arg::Constant(_)) || param.is_constexpr() && !matches!(arg, Arg::Tuple(_))
+        if matches!(arg, ArgSpec::Constant(_))
+            || param.is_constexpr() && !matches!(arg, ArgSpec::Tuple(_))
         {
             folded.push((own, lower.display(&item)));
         }

@@ -8,8 +8,8 @@ use ruff_python_ast::{CmpOp, Operator, UnaryOp};
 use super::constant;
 use super::diagnostic::Code;
 use super::lower::{Lower, Res, Stop};
-use super::types::{DType, Operand, PromotionError, Ty, promote, promote_ints, show};
-use super::value::{Const, Known, Number, Tensor, Value};
+use super::types::{DType, PromotionError, Ty, TypedOperand, promote, promote_ints, show};
+use super::value::{Const, Known, PyNumber, Tensor, Value};
 use crate::ir::attrs::{FloatPred, IntPred, NanRule, Rounding};
 use crate::ir::entities;
 use crate::linear_layout::shape::Shape;
@@ -36,11 +36,11 @@ pub(crate) struct Pair {
 
 impl<'m> Lower<'m> {
     /// An operand as promotion sees it.
-    fn operand(&self, value: &Value<'m>, strong: bool) -> Res<(Operand, Shape)> {
+    fn operand(&self, value: &Value<'m>, strong: bool) -> Res<(TypedOperand, Shape)> {
         match self.type_of(value)? {
             (Ty::Num(dtype), shape) => {
                 let weak = !strong && matches!(value, Value::Const(_));
-                Ok((Operand { dtype, weak }, shape))
+                Ok((TypedOperand { dtype, weak }, shape))
             }
             (ty @ Ty::Ptr { .. }, shape) => {
                 let message = format!("a pointer ({}) cannot stand here", show(ty, shape));
@@ -81,7 +81,7 @@ impl<'m> Lower<'m> {
             .into())
     }
 
-    fn no_promotion(&self, e: PromotionError, x: Operand, y: Operand) -> Stop {
+    fn no_promotion(&self, e: PromotionError, x: TypedOperand, y: TypedOperand) -> Stop {
         let (a, b) = (x.dtype, y.dtype);
         let d = match e {
             PromotionError::Incompatible => self
@@ -226,7 +226,12 @@ impl<'m> Lower<'m> {
     }
 
     /// The numbers of both operands in the common format, if both are known.
-    fn known_pair(&self, a: &Value<'m>, b: &Value<'m>, dtype: DType) -> Option<(Number, Number)> {
+    fn known_pair(
+        &self,
+        a: &Value<'m>,
+        b: &Value<'m>,
+        dtype: DType,
+    ) -> Option<(PyNumber, PyNumber)> {
         let number = |v: &Value<'m>| match v {
             Value::Known(known) => constant::convert(known.number, dtype),
             Value::Const(c) => {
@@ -472,8 +477,8 @@ impl<'m> Lower<'m> {
             },
             Value::Known(known) if op == UnaryOp::USub => {
                 let number = match known.number {
-                    Number::Int(n) => Number::Int(known.dtype.wrap(-n)),
-                    Number::Float(x) => Number::Float(-x),
+                    PyNumber::Int(n) => PyNumber::Int(known.dtype.wrap(-n)),
+                    PyNumber::Float(x) => PyNumber::Float(-x),
                 };
                 return Ok(Value::Known(Known { number, ..*known }));
             }
@@ -501,7 +506,7 @@ impl<'m> Lower<'m> {
             UnaryOp::Invert if dtype.is_int() => {
                 let ones = Known {
                     dtype,
-                    number: Number::Int(dtype.wrap(-1)),
+                    number: PyNumber::Int(dtype.wrap(-1)),
                 };
                 let ones = self.constant(ones, t.shape)?;
                 self.b.xor(t.value, ones.value)
@@ -614,7 +619,7 @@ impl<'m> Lower<'m> {
         nan: NanRule,
     ) -> Res<Value<'m>> {
         // A bfloat16 becomes f32 before anything is compared.
-        let wide = |mut x: Operand| {
+        let wide = |mut x: TypedOperand| {
             if x.dtype == DType::Bfloat16 {
                 x.dtype = DType::Float32;
             }
@@ -625,9 +630,9 @@ impl<'m> Lower<'m> {
         let dtype = promote(x, y, false).map_err(|e| self.no_promotion(e, x, y))?;
         let ((_, sa), (_, sb)) = (self.type_of(a)?, self.type_of(b)?);
         if let Some((x, y)) = self.known_pair(a, b, dtype)
-            && let (Number::Int(x), Number::Int(y)) = (x, y)
+            && let (PyNumber::Int(x), PyNumber::Int(y)) = (x, y)
         {
-            let number = Number::Int(if max { x.max(y) } else { x.min(y) });
+            let number = PyNumber::Int(if max { x.max(y) } else { x.min(y) });
             return Ok(Value::Known(Known { dtype, number }));
         }
         let shape = self.common_shape(sa, sb)?;

@@ -39,7 +39,7 @@ pub(crate) struct Carry<'m> {
 
 /// A carried name at the end of the body.
 #[derive(Clone, Debug)]
-pub(crate) struct End<'m> {
+pub(crate) struct EndValue<'m> {
     value: Value<'m>,
     compared: Compared,
 }
@@ -59,8 +59,8 @@ struct Compared {
 type Finish<'a, 'm> = Box<dyn FnOnce(&mut Lower<'m>, &Carry<'m>) -> Res<Vec<entities::Value>> + 'a>;
 
 /// A loop whose body has been walked.
-pub(crate) struct Made<'a, 'm> {
-    pub(crate) ends: Vec<End<'m>>,
+pub(crate) struct WalkedLoop<'a, 'm> {
+    pub(crate) ends: Vec<EndValue<'m>>,
     pub(crate) finish: Finish<'a, 'm>,
 }
 
@@ -88,7 +88,7 @@ impl<'m> Lower<'m> {
         &mut self,
         mut names: Vec<&'m str>,
         range: TextRange,
-        walk: impl Fn(&mut Lower<'m>, &Carry<'m>) -> Res<Made<'a, 'm>>,
+        walk: impl Fn(&mut Lower<'m>, &Carry<'m>) -> Res<WalkedLoop<'a, 'm>>,
     ) -> Res<()> {
         self.open_region()?;
         let before = self.scope()?;
@@ -123,7 +123,7 @@ impl<'m> Lower<'m> {
     fn after_loop(
         &mut self,
         carry: &Carry<'m>,
-        made: Made<'_, 'm>,
+        made: WalkedLoop<'_, 'm>,
         before: &Locals<'m>,
         after: &Locals<'m>,
         range: TextRange,
@@ -254,7 +254,7 @@ impl<'m> Lower<'m> {
     }
 
     /// What the carried names are at the end of the body, which is walked in the current block.
-    pub(crate) fn loop_ends(&mut self, carry: &Carry<'m>) -> Vec<End<'m>> {
+    pub(crate) fn loop_ends(&mut self, carry: &Carry<'m>) -> Vec<EndValue<'m>> {
         let params = &self.b.func().dfg.blocks[self.b.block()].params;
         let params: Vec<entities::Value> = params[params.len() - carry.types.len()..].to_vec();
         let mut params = params.into_iter();
@@ -267,7 +267,7 @@ impl<'m> Lower<'m> {
                 Some(Local::Gone(_) | Local::Counter(_)) | None => Value::Poison,
             };
             compare(carried, &start, &value, &mut 0, &mut compared);
-            ends.push(End { value, compared });
+            ends.push(EndValue { value, compared });
         }
         ends
     }
@@ -277,7 +277,7 @@ impl<'m> Lower<'m> {
         &mut self,
         block: Block,
         carry: &Carry<'m>,
-        ends: &[End<'m>],
+        ends: &[EndValue<'m>],
     ) -> Res<()> {
         self.b.switch_to(block);
         let mut yields = Vec::new();
@@ -391,7 +391,7 @@ impl<'m> Lower<'m> {
 fn learn<'m>(
     names: &mut Vec<&'m str>,
     carry: &Carry<'m>,
-    ends: &[End<'m>],
+    ends: &[EndValue<'m>],
     after: &Locals<'m>,
     learned: &mut Learned<'m>,
 ) -> bool {

@@ -6,7 +6,7 @@
 use ruff_python_ast::{CmpOp, Operator, UnaryOp};
 
 use super::types::DType;
-use super::value::{Const, Known, Number};
+use super::value::{Const, Known, PyNumber};
 use crate::limits::STRING_BYTES;
 use crate::num::{Format, Overflow, Rounding};
 
@@ -315,12 +315,12 @@ fn format(dtype: DType) -> Format {
 }
 
 /// The bits of a number in a format, low bits of an integer, nearest even of a float.
-pub(crate) fn bits(dtype: DType, number: Number) -> u64 {
+pub(crate) fn bits(dtype: DType, number: PyNumber) -> u64 {
     match number {
-        Number::Int(n) if dtype.is_float() => float_bits(dtype, n as f64),
-        Number::Int(n) => (n as u64) & (u64::MAX >> (64 - dtype.bits())),
-        Number::Float(x) if dtype.is_float() => float_bits(dtype, x),
-        Number::Float(x) => (x as i128 as u64) & (u64::MAX >> (64 - dtype.bits())),
+        PyNumber::Int(n) if dtype.is_float() => float_bits(dtype, n as f64),
+        PyNumber::Int(n) => (n as u64) & (u64::MAX >> (64 - dtype.bits())),
+        PyNumber::Float(x) if dtype.is_float() => float_bits(dtype, x),
+        PyNumber::Float(x) => (x as i128 as u64) & (u64::MAX >> (64 - dtype.bits())),
     }
 }
 
@@ -338,31 +338,31 @@ fn round(dtype: DType, x: f64) -> f64 {
 }
 
 /// A number converted to a format by the rules of a cast; none where the result is unspecified.
-pub(crate) fn convert(number: Number, dtype: DType) -> Option<Known> {
+pub(crate) fn convert(number: PyNumber, dtype: DType) -> Option<Known> {
     let number = match (number, dtype) {
-        (Number::Int(n), DType::Int1) => Number::Int(i128::from(n != 0)),
-        (Number::Float(x), DType::Int1) => Number::Int(i128::from(x != 0.0)),
+        (PyNumber::Int(n), DType::Int1) => PyNumber::Int(i128::from(n != 0)),
+        (PyNumber::Float(x), DType::Int1) => PyNumber::Int(i128::from(x != 0.0)),
         // There is no such format among those of constants.
-        (_, DType::Float8e4b15) if number != Number::Int(0) => return None,
-        (Number::Int(n), d) if d.is_int() => Number::Int(d.wrap(n)),
-        (Number::Int(n), d) => Number::Float(round(d, n as f64)),
-        (Number::Float(x), d) if d.is_float() => Number::Float(round(d, x)),
-        (Number::Float(x), d) => {
+        (_, DType::Float8e4b15) if number != PyNumber::Int(0) => return None,
+        (PyNumber::Int(n), d) if d.is_int() => PyNumber::Int(d.wrap(n)),
+        (PyNumber::Int(n), d) => PyNumber::Float(round(d, n as f64)),
+        (PyNumber::Float(x), d) if d.is_float() => PyNumber::Float(round(d, x)),
+        (PyNumber::Float(x), d) => {
             let (low, high) = d.int_range();
             let whole = x.trunc();
             if !(whole >= low as f64 && whole <= high as f64) || d.bits() == 64 && x.abs() > 9e18 {
                 return None;
             }
-            Number::Int(whole as i128)
+            PyNumber::Int(whole as i128)
         }
     };
     Some(Known { dtype, number })
 }
 
 /// `a op b` of numbers of one type by the rules of that type; none where the compiler leaves it to run time.
-pub(crate) fn known_binary(op: Operator, dtype: DType, a: Number, b: Number) -> Option<Known> {
+pub(crate) fn known_binary(op: Operator, dtype: DType, a: PyNumber, b: PyNumber) -> Option<Known> {
     let number = match (a, b) {
-        (Number::Int(x), Number::Int(y)) => {
+        (PyNumber::Int(x), PyNumber::Int(y)) => {
             let n = match op {
                 Operator::Add => x.checked_add(y)?,
                 Operator::Sub => x.checked_sub(y)?,
@@ -379,9 +379,9 @@ pub(crate) fn known_binary(op: Operator, dtype: DType, a: Number, b: Number) -> 
                 Operator::RShift if (0..i128::from(dtype.bits())).contains(&y) => x >> y,
                 _ => return None,
             };
-            Number::Int(dtype.wrap(n))
+            PyNumber::Int(dtype.wrap(n))
         }
-        (Number::Float(x), Number::Float(y))
+        (PyNumber::Float(x), PyNumber::Float(y))
             if matches!(dtype, DType::Float32 | DType::Float64) =>
         {
             // Of f32 numbers, f64 holds sums, products and quotients well enough for one further rounding.
@@ -392,7 +392,7 @@ pub(crate) fn known_binary(op: Operator, dtype: DType, a: Number, b: Number) -> 
                 Operator::Div if y != 0.0 => x / y,
                 _ => return None,
             };
-            Number::Float(round(dtype, x))
+            PyNumber::Float(round(dtype, x))
         }
         _ => return None,
     };
@@ -400,10 +400,10 @@ pub(crate) fn known_binary(op: Operator, dtype: DType, a: Number, b: Number) -> 
 }
 
 /// A comparison of numbers of one type.
-pub(crate) fn known_compare(op: CmpOp, a: Number, b: Number) -> Option<bool> {
+pub(crate) fn known_compare(op: CmpOp, a: PyNumber, b: PyNumber) -> Option<bool> {
     let (a, b) = match (a, b) {
-        (Number::Int(x), Number::Int(y)) => (Const::Int(x), Const::Int(y)),
-        (Number::Float(x), Number::Float(y)) => (Const::Float(x), Const::Float(y)),
+        (PyNumber::Int(x), PyNumber::Int(y)) => (Const::Int(x), Const::Int(y)),
+        (PyNumber::Float(x), PyNumber::Float(y)) => (Const::Float(x), Const::Float(y)),
         _ => return None,
     };
     compare(op, &a, &b)
@@ -422,10 +422,10 @@ mod tests {
         assert_eq!(int(Operator::FloorDiv, -7, 2), Ok(Const::Int(-4)));
         assert_eq!(int(Operator::Mod, -7, 2), Ok(Const::Int(1)));
         assert_eq!(int(Operator::Mod, 7, -2), Ok(Const::Int(-1)));
-        let (x, y) = (Number::Int(-7), Number::Int(2));
+        let (x, y) = (PyNumber::Int(-7), PyNumber::Int(2));
         let number = |op| known_binary(op, DType::Int32, x, y).map(|k| k.number);
-        assert_eq!(number(Operator::FloorDiv), Some(Number::Int(-3)));
-        assert_eq!(number(Operator::Mod), Some(Number::Int(-1)));
+        assert_eq!(number(Operator::FloorDiv), Some(PyNumber::Int(-3)));
+        assert_eq!(number(Operator::Mod), Some(PyNumber::Int(-1)));
     }
 
     #[test]
@@ -466,8 +466,9 @@ mod tests {
 
     #[test]
     fn known_integers_wrap() {
-        let big = Number::Int(i128::from(i32::MAX));
-        let sum = known_binary(Operator::Add, DType::Int32, big, Number::Int(1)).map(|k| k.number);
-        assert_eq!(sum, Some(Number::Int(i128::from(i32::MIN))));
+        let big = PyNumber::Int(i128::from(i32::MAX));
+        let sum =
+            known_binary(Operator::Add, DType::Int32, big, PyNumber::Int(1)).map(|k| k.number);
+        assert_eq!(sum, Some(PyNumber::Int(i128::from(i32::MIN))));
     }
 }

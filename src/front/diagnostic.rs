@@ -11,7 +11,7 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use ruff_text_size::TextRange;
 
-pub use crate::coded::Severity;
+pub use crate::error_codes::Severity;
 
 /// Most messages of one run; what is wrong beyond them shows when they are gone.
 pub const MAX_MESSAGES: usize = 20;

@@ -12,7 +12,7 @@ use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::lower::{Frame, Locals, Lower, Res, Stop};
 use super::module::{Index, decoration, params};
 use super::names::{closest, did_you_mean};
-use super::signature::{Arg, Constant};
+use super::signature::{ArgSpec, Constant};
 use super::source;
 use super::stmt::Flow;
 use super::types::DType;
@@ -68,7 +68,7 @@ pub struct KernelInfo {
 #[derive(Clone, Debug)]
 pub struct Specialization {
     /// Arguments by position.
-    pub args: Vec<Arg>,
+    pub args: Vec<ArgSpec>,
     /// Constants by name: of parameters, of `**META`, of names of the module.
     pub constants: Vec<(String, Constant)>,
     /// Warps of a CTA, a power of two up to 32.
@@ -87,7 +87,7 @@ pub struct Specialization {
 
 impl Specialization {
     /// With arguments, 4 warps and no constants.
-    pub fn new(args: Vec<Arg>, target: Target) -> Specialization {
+    pub fn new(args: Vec<ArgSpec>, target: Target) -> Specialization {
         Specialization {
             args,
             constants: Vec::new(),

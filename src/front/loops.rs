@@ -7,7 +7,7 @@
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
 use ruff_text_size::Ranged;
 
-use super::carry::{Carry, Made};
+use super::carry::{Carry, WalkedLoop};
 use super::constant;
 use super::diagnostic::{Code, Severity};
 use super::lower::{Local, Lower, Res, Stop, with_stack};
@@ -247,7 +247,7 @@ impl<'m> Lower<'m> {
             let ends = result.map(|()| lower.loop_ends(carry));
             lower.b.switch_to(at);
             let ends = ends?;
-            Ok(Made {
+            Ok(WalkedLoop {
                 ends: ends.clone(),
                 finish: Box::new(move |lower: &mut Lower<'m>, carry: &Carry<'m>| {
                     lower.yield_ends(block, carry, &ends)?;
@@ -331,7 +331,7 @@ impl<'m> Lower<'m> {
             let ends = result.map(|()| lower.loop_ends(carry));
             lower.b.switch_to(at);
             let ends = ends?;
-            Ok(Made {
+            Ok(WalkedLoop {
                 ends: ends.clone(),
                 finish: Box::new(move |lower: &mut Lower<'m>, carry: &Carry<'m>| {
                     lower.yield_ends(second, carry, &ends)?;

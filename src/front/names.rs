@@ -7,7 +7,7 @@ use super::diagnostic::Code;
 use super::library::{self, Scope};
 use super::lower::{Frame, Lower, Res, Stop};
 use super::module::Definition;
-use super::types::{DType, Kind, Ty};
+use super::types::{DType, NumberKind, Ty};
 use super::value::{Const, Mark, Path, TypeValue, Value};
 
 /// How a signature says that an argument is a tensor descriptor.
@@ -462,7 +462,7 @@ pub(crate) fn type_predicate(t: TypeValue, name: &str) -> Option<bool> {
         "is_int" => Some(dtype.is_some_and(DType::is_int)),
         "is_int_signed" => Some(dtype.is_some_and(|d| d.is_int() && d.is_signed())),
         "is_int_unsigned" => Some(dtype.is_some_and(|d| d.is_int() && !d.is_signed())),
-        "is_bool" => Some(dtype.is_some_and(|d| d.kind() == Kind::Bool)),
+        "is_bool" => Some(dtype.is_some_and(|d| d.kind() == NumberKind::Bool)),
         "is_fp8" => Some(dtype.is_some_and(DType::is_fp8)),
         "is_standard_floating" => Some(dtype.is_some_and(|d| d.is_float() && !d.is_fp8())),
         "is_ptr" => Some(t.ty.is_ptr() && t.shape.is_none()),

@@ -4,14 +4,14 @@
 
 use super::lower::{Lower, Res};
 use super::types::{DType, Ty};
-use super::value::{Known, Number, Tensor};
+use super::value::{Known, PyNumber, Tensor};
 use crate::ir::attrs::Rounding;
 
 impl<'m> Lower<'m> {
     fn word(&mut self, number: i128, like: Tensor) -> Res<Tensor> {
         let known = Known {
             dtype: DType::Uint16,
-            number: Number::Int(number),
+            number: PyNumber::Int(number),
         };
         self.constant(known, like.shape)
     }

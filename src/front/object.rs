@@ -29,7 +29,7 @@ struct Field<'m> {
 
 /// What can be made of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ClassKind {
     NamedTuple,
     Aggregate,
     Other,
@@ -67,10 +67,10 @@ impl<'m> Lower<'m> {
 
     /// Whether a class of the text is a named tuple.
     pub(crate) fn is_named_tuple(&self, class: &'m StmtClassDef) -> bool {
-        matches!(Self::kind(&self.chain(class)), Kind::NamedTuple)
+        matches!(Self::kind(&self.chain(class)), ClassKind::NamedTuple)
     }
 
-    fn kind(chain: &Chain<'m>) -> Kind {
+    fn kind(chain: &Chain<'m>) -> ClassKind {
         let named = |class: &&StmtClassDef| {
             let bases = class.arguments.iter().flat_map(|a| &a.args);
             bases
@@ -84,11 +84,11 @@ impl<'m> Lower<'m> {
                 .any(|name| matches!(name, "aggregate" | "_aggregate"))
         };
         if chain.iter().any(named) {
-            Kind::NamedTuple
+            ClassKind::NamedTuple
         } else if chain.iter().any(aggregate) {
-            Kind::Aggregate
+            ClassKind::Aggregate
         } else {
-            Kind::Other
+            ClassKind::Other
         }
     }
 
@@ -140,11 +140,11 @@ impl<'m> Lower<'m> {
         let chain = self.chain(class);
         let init = Self::method(&chain, "__init__");
         match (Self::kind(&chain), init) {
-            (Kind::Aggregate, Some(init)) => self.initialise(class, &chain, init, given),
-            (Kind::NamedTuple | Kind::Aggregate, _) => {
+            (ClassKind::Aggregate, Some(init)) => self.initialise(class, &chain, init, given),
+            (ClassKind::NamedTuple | ClassKind::Aggregate, _) => {
                 self.fill_fields(class, &Self::fields(&chain), given)
             }
-            (Kind::Other, _) => {
+            (ClassKind::Other, _) => {
                 let message = format!("objects of the class `{}` cannot be made", class.name);
                 let d = self.error(Code::Unsupported, message);
                 Err(d

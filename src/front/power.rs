@@ -7,7 +7,7 @@ use super::constant;
 use super::diagnostic::Code;
 use super::lower::{Lower, Res};
 use super::types::{DType, Ty};
-use super::value::{Known, Number, Value};
+use super::value::{Known, PyNumber, Value};
 use crate::ir::attrs::Rounding;
 
 /// Largest exponent of an integer: beyond it all but a few bases wrap.
@@ -29,7 +29,7 @@ impl<'m> Lower<'m> {
             _ => DType::Float32,
         };
         let x = self.cast(*t, Ty::Num(wide), Rounding::Nearest)?;
-        let number = Number::Float(n as f64);
+        let number = PyNumber::Float(n as f64);
         let y = self.constant(
             Known {
                 dtype: wide,

@@ -13,7 +13,7 @@ use super::diagnostic::{Code, Diagnostic, Severity};
 use super::kernel::Specialization;
 use super::lower::with_stack;
 use super::module::{last_name, params};
-use super::signature::{Arg, Constant};
+use super::signature::{ArgSpec, Constant};
 
 /// Functions whose first argument is an address, named `pointer`.
 const ACCESSES: &[&str] = &[
@@ -117,7 +117,7 @@ pub(crate) fn misplaced(
     let mut uses = Uses::default();
     uses.visit_body(&f.body);
     // Those that an argument of one type, or a number, is given for.
-    let given: IndexMap<&str, (TextRange, &Arg)> = params(f)
+    let given: IndexMap<&str, (TextRange, &ArgSpec)> = params(f)
         .zip(&spec.args)
         .filter(|(param, _)| !param.is_constexpr())
         .map(|(param, arg)| (param.name, (param.range, arg)))
@@ -127,7 +127,7 @@ pub(crate) fn misplaced(
     for address in &uses.addresses {
         let mut terms = IndexSet::new();
         uses.terms(address, &mut terms);
-        let of_params: Vec<(&str, TextRange, &Arg)> = terms
+        let of_params: Vec<(&str, TextRange, &ArgSpec)> = terms
             .iter()
             .filter_map(|name| given.get(name).map(|&(at, arg)| (*name, at, arg)))
             .collect();
@@ -142,7 +142,9 @@ pub(crate) fn misplaced(
     }
     let (name, at, ty) = wrong?;
     let exchanged = given.iter().find_map(|(other, (_, arg))| match arg {
-        Arg::Typed { ty, .. } if ty.is_ptr() && !in_addresses.contains(other) => Some((other, ty)),
+        ArgSpec::Typed { ty, .. } if ty.is_ptr() && !in_addresses.contains(other) => {
+            Some((other, ty))
+        }
         _ => None,
     });
     let message = format!("`{name}` is given {ty}, and the kernel takes a pointer for it");
@@ -156,11 +158,11 @@ pub(crate) fn misplaced(
 }
 
 /// What an argument is that is certainly no pointer.
-fn number(arg: &Arg) -> Option<String> {
+fn number(arg: &ArgSpec) -> Option<String> {
     match arg {
-        Arg::Typed { ty, .. } if !ty.is_ptr() => Some(ty.to_string()),
-        Arg::Constant(Constant::Int(n)) => Some(format!("the number {n}")),
-        Arg::Constant(Constant::Float(x)) => Some(format!("the number {x}")),
+        ArgSpec::Typed { ty, .. } if !ty.is_ptr() => Some(ty.to_string()),
+        ArgSpec::Constant(Constant::Int(n)) => Some(format!("the number {n}")),
+        ArgSpec::Constant(Constant::Float(x)) => Some(format!("the number {x}")),
         _ => None,
     }
 }

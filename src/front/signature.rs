@@ -106,7 +106,7 @@ fn is_identifier(text: &str) -> bool {
 
 /// What one argument is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Arg {
+pub enum ArgSpec {
     /// Known when the kernel is launched.
     Typed {
         /// Its type.
@@ -128,7 +128,7 @@ pub struct TupleArg {
     /// The class of the file that it is an object of, if it has one.
     pub class: Option<String>,
     /// Its elements.
-    pub items: Vec<Arg>,
+    pub items: Vec<ArgSpec>,
 }
 
 /// A tensor descriptor among the arguments of a kernel.
@@ -157,7 +157,7 @@ pub struct SignatureError {
 }
 
 /// Reads a signature.
-pub fn parse_signature(text: &str) -> Result<Vec<Arg>, SignatureError> {
+pub fn parse_signature(text: &str) -> Result<Vec<ArgSpec>, SignatureError> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -207,7 +207,7 @@ fn split(text: &str) -> Vec<&str> {
 /// What arguments can be promised to be multiples of.
 const MULTIPLES: [u32; 4] = [2, 4, 8, 16];
 
-fn parse_entry(entry: &str, depth: usize) -> Result<Arg, &'static str> {
+fn parse_entry(entry: &str, depth: usize) -> Result<ArgSpec, &'static str> {
     const EXPECTED: &str =
         "expected a type like `*fp32` or `i32`, a number, True, False, None or a quoted string";
     if entry.is_empty() {
@@ -216,14 +216,14 @@ fn parse_entry(entry: &str, depth: usize) -> Result<Arg, &'static str> {
     if let Some((class, inner)) = entry.strip_suffix(')').and_then(|e| e.split_once('('))
         && (class.is_empty() || is_identifier(class))
     {
-        return parse_tuple(class, inner, depth).map(Arg::Tuple);
+        return parse_tuple(class, inner, depth).map(ArgSpec::Tuple);
     }
     if is_whole(entry.strip_prefix(['-', '+']).unwrap_or(entry)) {
-        let number = Constant::parse(entry).map(Arg::Constant);
+        let number = Constant::parse(entry).map(ArgSpec::Constant);
         return number.ok_or("the number needs more than 127 bits");
     }
     if let Some(rest) = entry.strip_prefix("tensordesc<") {
-        return parse_descriptor(rest).map(Arg::Descriptor);
+        return parse_descriptor(rest).map(ArgSpec::Descriptor);
     }
     let quoted = entry.starts_with(['"', '\'']);
     let (name, promise) = match entry.rsplit_once(':') {
@@ -255,17 +255,19 @@ fn parse_entry(entry: &str, depth: usize) -> Result<Arg, &'static str> {
         None => DType::from_short_name(name).map(Ty::Num),
     };
     match (ty, promise) {
-        (Some(ty), None) => Ok(Arg::Typed { ty, divisible: 1 }),
-        (Some(Ty::Num(d)), Some("1")) if d.is_int() => Ok(Arg::Constant(Constant::Int(1))),
+        (Some(ty), None) => Ok(ArgSpec::Typed { ty, divisible: 1 }),
+        (Some(Ty::Num(d)), Some("1")) if d.is_int() => Ok(ArgSpec::Constant(Constant::Int(1))),
         (Some(ty), Some(promise)) => {
             let can_be = ty.is_ptr() || ty.dtype().is_some_and(DType::is_int);
             let divisible = multiple(promise).filter(|_| can_be).ok_or(
                 "after a type stands what an integer or a pointer is a multiple of, `:2`, `:4`, `:8` or `:16`, or `:1` for an integer",
             )?;
-            Ok(Arg::Typed { ty, divisible })
+            Ok(ArgSpec::Typed { ty, divisible })
         }
         (None, Some(_)) => Err(EXPECTED),
-        (None, None) => Constant::parse(entry).map(Arg::Constant).ok_or(EXPECTED),
+        (None, None) => Constant::parse(entry)
+            .map(ArgSpec::Constant)
+            .ok_or(EXPECTED),
     }
 }
 
@@ -336,7 +338,7 @@ mod tests {
         let args =
             parse_signature("*fp32:16, *ku8, i32:1, i64:16, 1024, -0.5, True, None, 'a,b', fp16")
                 .expect("a signature");
-        let typed = |ty, divisible| Arg::Typed { ty, divisible };
+        let typed = |ty, divisible| ArgSpec::Typed { ty, divisible };
         assert_eq!(
             args,
             [
@@ -348,13 +350,13 @@ mod tests {
                     },
                     1
                 ),
-                Arg::Constant(Constant::Int(1)),
+                ArgSpec::Constant(Constant::Int(1)),
                 typed(Ty::Num(DType::Int64), 16),
-                Arg::Constant(Constant::Int(1024)),
-                Arg::Constant(Constant::Float(-0.5)),
-                Arg::Constant(Constant::Bool(true)),
-                Arg::Constant(Constant::None),
-                Arg::Constant(Constant::Str("a,b".into())),
+                ArgSpec::Constant(Constant::Int(1024)),
+                ArgSpec::Constant(Constant::Float(-0.5)),
+                ArgSpec::Constant(Constant::Bool(true)),
+                ArgSpec::Constant(Constant::None),
+                ArgSpec::Constant(Constant::Str("a,b".into())),
                 typed(Ty::Num(DType::Float16), 1),
             ]
         );
@@ -366,7 +368,7 @@ mod tests {
         let args = parse_signature("i32, tensordesc<fp16[64,32:16]>, tensordesc< bf16 [ 8 ] >:nan");
         let desc = |dtype, block: &[u64], divisible: &[u32], nan| {
             let (block, divisible) = (block.to_vec(), divisible.to_vec());
-            Arg::Descriptor(HostDescriptor {
+            ArgSpec::Descriptor(HostDescriptor {
                 dtype,
                 block,
                 divisible,
@@ -383,16 +385,16 @@ mod tests {
         let args =
             parse_signature("(*fp32:16, (i32, 4), 'a,)'), Pair(fp16, i32:1), (i64,), (), @relu");
         let args = args.expect("a signature");
-        let typed = |ty, divisible| Arg::Typed { ty, divisible };
+        let typed = |ty, divisible| ArgSpec::Typed { ty, divisible };
         let tuple = |class: Option<&str>, items| {
             let class = class.map(str::to_owned);
-            Arg::Tuple(TupleArg { class, items })
+            ArgSpec::Tuple(TupleArg { class, items })
         };
         let (half, int) = (Ty::Num(DType::Float16), Ty::Num(DType::Int32));
-        let four = Arg::Constant(Constant::Int(4));
-        let text = Arg::Constant(Constant::Str("a,)".into()));
+        let four = ArgSpec::Constant(Constant::Int(4));
+        let text = ArgSpec::Constant(Constant::Str("a,)".into()));
         let inner = tuple(None, vec![typed(int, 1), four]);
-        let one = Arg::Constant(Constant::Int(1));
+        let one = ArgSpec::Constant(Constant::Int(1));
         assert_eq!(
             args,
             [
@@ -400,7 +402,7 @@ mod tests {
                 tuple(Some("Pair"), vec![typed(half, 1), one]),
                 tuple(None, vec![typed(Ty::Num(DType::Int64), 1)]),
                 tuple(None, Vec::new()),
-                Arg::Constant(Constant::Function("relu".into())),
+                ArgSpec::Constant(Constant::Function("relu".into())),
             ]
         );
         let deep = format!("{}i32{}", "(".repeat(100), ")".repeat(100));
@@ -433,8 +435,8 @@ mod tests {
     #[test]
     fn multiples_are_powers_of_two_up_to_16() {
         let args = parse_signature("i32:8, *fp16:4, i64:2").expect("three entries");
-        let of = |arg: &Arg| match arg {
-            Arg::Typed { divisible, .. } => *divisible,
+        let of = |arg: &ArgSpec| match arg {
+            ArgSpec::Typed { divisible, .. } => *divisible,
             _ => 0,
         };
         assert_eq!(args.iter().map(of).collect::<Vec<_>>(), [8, 4, 2]);

@@ -13,7 +13,7 @@ use super::diagnostic::{Code, Diagnostics};
 use super::kernel::{Module, Specialization};
 use super::lower::{Frame, Local, Locals, Lower, Res, Stop};
 use super::module::{Index, decoration, last_name};
-use super::signature::{Arg, Constant};
+use super::signature::{ArgSpec, Constant};
 use super::types::Ty;
 use super::value::{Const, Path, Tuple, Value};
 use crate::settings::Target;
@@ -93,7 +93,7 @@ impl Module {
     pub fn heuristics(
         &self,
         kernel: Option<&str>,
-        args: &[(String, Arg)],
+        args: &[(String, ArgSpec)],
     ) -> Result<Vec<(String, Constant)>, Diagnostics> {
         self.on_host(kernel, |lower, f| {
             let mut known: IndexMap<String, Value<'_>> = args
@@ -150,13 +150,13 @@ fn host_frame<'m>(index: &'m Index<'m>, call: TextRange) -> Frame<'m> {
 }
 
 /// An argument as a heuristic sees it.
-fn argument<'m>(arg: &Arg) -> Value<'m> {
+fn argument<'m>(arg: &ArgSpec) -> Value<'m> {
     match arg {
-        Arg::Constant(Constant::Type(dtype)) => Value::ty(Ty::Num(*dtype)),
-        Arg::Constant(Constant::Function(_)) => Value::Path(Path("a function".into())),
-        Arg::Constant(c) => c.to_const().map_or(Value::NONE, Value::Const),
-        Arg::Tuple(tuple) => Value::tuple(tuple.items.iter().map(argument).collect()),
-        Arg::Typed { .. } | Arg::Descriptor(_) => Value::Path(Path("an argument".into())),
+        ArgSpec::Constant(Constant::Type(dtype)) => Value::ty(Ty::Num(*dtype)),
+        ArgSpec::Constant(Constant::Function(_)) => Value::Path(Path("a function".into())),
+        ArgSpec::Constant(c) => c.to_const().map_or(Value::NONE, Value::Const),
+        ArgSpec::Tuple(tuple) => Value::tuple(tuple.items.iter().map(argument).collect()),
+        ArgSpec::Typed { .. } | ArgSpec::Descriptor(_) => Value::Path(Path("an argument".into())),
     }
 }
 

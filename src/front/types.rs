@@ -12,7 +12,7 @@ use crate::linear_layout::shape::Shape;
 
 /// What a number of the language is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum NumberKind {
     /// A truth value.
     Bool,
     /// An integer.
@@ -47,8 +47,8 @@ macro_rules! dtypes {
             }
 
             /// What it is.
-            pub fn kind(self) -> Kind {
-                match self { $(DType::$variant => Kind::$kind,)* }
+            pub fn kind(self) -> NumberKind {
+                match self { $(DType::$variant => NumberKind::$kind,)* }
             }
 
             /// Whether it is a signed integer or a float.
@@ -133,12 +133,12 @@ impl DType {
 
     /// Whether it is an integer, truth values included.
     pub fn is_int(self) -> bool {
-        self.kind() != Kind::Float
+        self.kind() != NumberKind::Float
     }
 
     /// Whether it is a floating-point format.
     pub fn is_float(self) -> bool {
-        self.kind() == Kind::Float
+        self.kind() == NumberKind::Float
     }
 
     /// Whether it has 8 bits and is a floating-point format.
@@ -294,7 +294,7 @@ pub(crate) fn own_name(ty: Ty, shape: Option<Shape>) -> String {
 
 /// An operand of an operator as the rules see it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Operand {
+pub(crate) struct TypedOperand {
     /// Its format; for a number of the source text the one it would have alone.
     pub(crate) dtype: DType,
     /// Whether it is a number of the source text.
@@ -311,7 +311,11 @@ pub(crate) enum PromotionError {
 }
 
 /// The format in which an operator computes.
-pub(crate) fn promote(a: Operand, b: Operand, division: bool) -> Result<DType, PromotionError> {
+pub(crate) fn promote(
+    a: TypedOperand,
+    b: TypedOperand,
+    division: bool,
+) -> Result<DType, PromotionError> {
     use DType::{Bfloat16, Float16, Float32, Float64};
     let half_division = |dtype| match dtype {
         Float16 | Bfloat16 if division => Float32,

@@ -29,12 +29,12 @@ pub(crate) enum Const {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Known {
     pub(crate) dtype: DType,
-    pub(crate) number: Number,
+    pub(crate) number: PyNumber,
 }
 
 /// A number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Number {
+pub(crate) enum PyNumber {
     Int(i128),
     Float(f64),
 }
@@ -43,16 +43,16 @@ impl Known {
     pub(crate) fn boolean(value: bool) -> Known {
         Known {
             dtype: DType::Int1,
-            number: Number::Int(i128::from(value)),
+            number: PyNumber::Int(i128::from(value)),
         }
     }
 
     /// The number as a constant of the source text.
     pub(crate) fn to_const(self) -> Const {
         match self.number {
-            Number::Int(n) if self.dtype == DType::Int1 => Const::Bool(n != 0),
-            Number::Int(n) => Const::Int(n),
-            Number::Float(x) => Const::Float(x),
+            PyNumber::Int(n) if self.dtype == DType::Int1 => Const::Bool(n != 0),
+            PyNumber::Int(n) => Const::Int(n),
+            PyNumber::Float(x) => Const::Float(x),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::Verdict;
 use super::generate::case;
 use super::random::Random;
 use crate::compile::compile;
-use crate::runtime::cache::{Cache, Key, KeyBuilder, Kind, Settings};
+use crate::runtime::cache::{Cache, EntryKind, Key, KeyBuilder, Settings};
 use crate::runtime::stored::Stored;
 use crate::runtime::{Deadline, Stopped};
 
@@ -41,10 +41,10 @@ fn key(n: u64) -> Key {
 fn judge(seed: u64, folder: &Path) -> Verdict {
     let mut random = Random::new(seed);
     let cache = Cache::new(Settings::new(folder));
-    let mut written: Vec<(Kind, Key, Vec<u8>)> = Vec::new();
+    let mut written: Vec<(EntryKind, Key, Vec<u8>)> = Vec::new();
     for n in 0..ENTRIES {
         let contents = contents(&mut random);
-        let kind = random.pick(&Kind::ALL);
+        let kind = random.pick(&EntryKind::ALL);
         cache.put(kind, &key(n), &contents);
         written.push((kind, key(n), contents));
     }

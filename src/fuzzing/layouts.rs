@@ -5,7 +5,7 @@
 
 use super::Verdict;
 use super::random::Random;
-use crate::layout::convert::shared::Access;
+use crate::layout::convert::shared::ExchangeSide;
 use crate::layout::convert::simulate::{distribute, simulate};
 use crate::layout::convert::{Conversion, plan, shared, shuffle};
 use crate::linear_layout::gf2;
@@ -51,7 +51,7 @@ pub fn check(seed: u64) -> Verdict {
     Verdict::Passed(notes)
 }
 
-fn has_conflicts(access: &Access, bytes: u32, layout: &LinearLayout) -> bool {
+fn has_conflicts(access: &ExchangeSide, bytes: u32, layout: &LinearLayout) -> bool {
     let count = access.wavefronts(bytes, layout.num_lanes(), layout.num_warps());
     count.ideal < count.actual
 }

@@ -25,7 +25,7 @@ use crate::text::print::print;
 /// are formed.
 const CHOICES: &[&str] = &["defer_sums", "lower_math", "legalize", "assign_layouts"];
 /// The pass that decides for one rounding instead of two.
-pub(super) const CONTRACTION: &str = "contract";
+pub(super) const CONTRACTION: &str = "fuse_multiply_adds";
 /// The pass that makes products of quotients by constants, which are exact to 2 ulp alone.
 const QUOTIENTS: &str = "simplify";
 

@@ -474,13 +474,13 @@ mod tests {
     use crate::pipeline::optimize;
     use crate::tile::form_roles::form_roles;
     use crate::tile::order_programs::uneven;
-    use crate::tile::resources::Resources;
+    use crate::tile::resources::ResourcePlan;
     use crate::verify::verify;
 
     /// Policy wherever they can be.
-    const RESOURCES: Resources = Resources {
+    const RESOURCES: ResourcePlan = ResourcePlan {
         roles: Policy::Always,
-        ..Resources::ALL
+        ..ResourcePlan::ALL
     };
     /// Steps of the interpreter for one kernel.
     const STEPS: u64 = 1 << 26;

@@ -14,10 +14,10 @@ use crate::interp::{self, Arg, Launch, Memory};
 use crate::ir::function::TileFunction;
 use crate::num::{Format, Overflow, Rounding};
 use crate::settings::Target;
-use crate::settings::diversity::{Choices, Site};
+use crate::settings::diversity::{ChoiceSite, Choices};
 use crate::tile::eliminate_dead_code::eliminate_dead_code;
 use crate::tile::hoist_invariants::hoist_invariants;
-use crate::tile::resources::Resources;
+use crate::tile::resources::ResourcePlan;
 use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::simplify::simplify;
 use crate::verify::verify;
@@ -48,8 +48,8 @@ fn judge(random: &mut Random, text: &str, bounds: [i64; 3], seed: u64) -> Result
         hoist_invariants(&mut after);
         eliminate_dead_code(&mut after);
     }
-    let choices = Choices::new(Some(seed), Site::Rotation);
-    let count = rotate_loops(&mut after, Target::SM_90A, &Resources::ALL, choices);
+    let choices = Choices::new(Some(seed), ChoiceSite::Rotation);
+    let count = rotate_loops(&mut after, Target::SM_90A, &ResourcePlan::ALL, choices);
     verify(&after).map_err(|e| format!("{e}\n{after}"))?;
     if count == 0 {
         return Ok(Verdict::Passed(vec!["left alone"]));

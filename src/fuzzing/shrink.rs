@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::generate::{Argument, Case};
 use crate::ir::function::TileFunction;
-use crate::reduce::Round;
+use crate::reduce_test_case::Round;
 use crate::verify::verify;
 
 /// Time for one failure.

@@ -14,7 +14,7 @@ use super::random::Random;
 use crate::compile::compile;
 use crate::error::CompileError;
 use crate::front::diagnostic::Code;
-use crate::front::{Arg, Constant, Module, Specialization, parse_signature};
+use crate::front::{ArgSpec, Constant, Module, Specialization, parse_signature};
 use crate::settings::{Options, Target};
 
 /// Largest block to compile; larger ones take their time.
@@ -61,7 +61,7 @@ fn judge(random: &mut Random, text: &str) -> Verdict {
     let mut notes = Vec::new();
     for kernel in module.kernels() {
         let params = kernel.params.iter();
-        let args: Vec<Arg> = params.map(|p| argument(random, p.constexpr)).collect();
+        let args: Vec<ArgSpec> = params.map(|p| argument(random, p.constexpr)).collect();
         let target = random.pick(&[Target::SM_80, Target::SM_90A]);
         let mut spec = Specialization::new(args, target);
         spec.debug = random.chance(20);
@@ -109,7 +109,7 @@ fn judge(random: &mut Random, text: &str) -> Verdict {
 }
 
 /// An argument for a parameter.
-fn argument(random: &mut Random, constant: bool) -> Arg {
+fn argument(random: &mut Random, constant: bool) -> ArgSpec {
     if constant {
         let constants = [
             Constant::Int(16),
@@ -120,14 +120,14 @@ fn argument(random: &mut Random, constant: bool) -> Arg {
             Constant::None,
         ];
         let at = random.weighted(&[6, 4, 1, 1, 1, 1]);
-        return Arg::Constant(constants[at].clone());
+        return ArgSpec::Constant(constants[at].clone());
     }
     let types = [
         "*fp32:16", "*fp16", "*i32", "i32", "i32:16", "fp32", "i64", "*i1", "1", "u8",
     ];
     let text = types[random.weighted(&[8, 2, 4, 6, 2, 2, 1, 1, 1, 1])];
     let mut args = parse_signature(text).unwrap_or_default();
-    args.pop().unwrap_or(Arg::Constant(Constant::None))
+    args.pop().unwrap_or(ArgSpec::Constant(Constant::None))
 }
 
 /// Names that a program uses; those it has not defined are mistakes, which there shall be too.

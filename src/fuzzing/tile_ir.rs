@@ -424,7 +424,7 @@ pub fn first_difference(scalar: Scalar, x: &[u8], y: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reduce::count;
+    use crate::reduce_test_case::count;
 
     fn holds(func: &TileFunction, op: TileOp) -> bool {
         func.insts_with(op).next().is_some()

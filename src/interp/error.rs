@@ -12,14 +12,14 @@ use crate::ir::ops::TileOp;
 #[error("{place}: {kind}")]
 pub struct InterpError {
     /// Where it happened.
-    pub place: Place,
+    pub place: FaultSite,
     /// What happened.
     pub kind: InterpErrorKind,
 }
 
 /// The program and the instruction at fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct FaultSite {
     /// Index of the program along the three axes of the grid; none before programs run.
     pub program: Option<[u32; 3]>,
     /// The instruction with its op; none for what concerns the kernel as a whole.
@@ -30,7 +30,7 @@ pub struct Place {
     pub loc: SourceLoc,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FaultSite {
     /// Writes `program (1, 0, 0), inst7 (load), line 12`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.program {

@@ -4,8 +4,6 @@
 //! f32 and a little more, inside every bound of the op table; where an op says that subnormal arguments or
 //! results count as 0, they do here.
 
-use std::cmp::Ordering;
-
 use super::int;
 use crate::ir::attrs::{self, FloatPred, NanRule};
 use crate::ir::types::Scalar;
@@ -192,26 +190,7 @@ pub(super) fn copysign(s: Scalar, a: u64, b: u64) -> u64 {
 /// Whether `a` and `b` compare as the predicate says.
 pub(super) fn compare(pred: FloatPred, s: Scalar, a: u64, b: u64) -> bool {
     let order = to_f64(s, a).partial_cmp(&to_f64(s, b));
-    let less = order == Some(Ordering::Less);
-    let equal = order == Some(Ordering::Equal);
-    let greater = order == Some(Ordering::Greater);
-    let unordered = order.is_none();
-    match pred {
-        FloatPred::Oeq => equal,
-        FloatPred::One => less || greater,
-        FloatPred::Olt => less,
-        FloatPred::Ole => less || equal,
-        FloatPred::Ogt => greater,
-        FloatPred::Oge => greater || equal,
-        FloatPred::Ueq => unordered || equal,
-        FloatPred::Une => unordered || less || greater,
-        FloatPred::Ult => unordered || less,
-        FloatPred::Ule => unordered || less || equal,
-        FloatPred::Ugt => unordered || greater,
-        FloatPred::Uge => unordered || greater || equal,
-        FloatPred::Ord => !unordered,
-        FloatPred::Uno => unordered,
-    }
+    pred.holds(order)
 }
 
 /// A function of f32 computed in f64 and rounded once.

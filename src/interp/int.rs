@@ -3,10 +3,6 @@
 //! Every function takes the width in bits and operands whose upper bits are zero. Upper bits of a result
 //! may hold anything: the caller cuts them off.
 
-use std::cmp::Ordering;
-
-use crate::ir::attrs::IntPred;
-
 /// `x` without the bits above the width.
 pub(super) fn low_bits(bits: u32, x: u64) -> u64 {
     match bits {
@@ -135,22 +131,4 @@ pub(super) fn byte_perm(a: u64, b: u64, selector: u64) -> u64 {
         };
         result | u64::from(byte) << (8 * i)
     })
-}
-
-/// Whether `a` and `b` compare as the predicate says.
-pub(super) fn compare(pred: IntPred, bits: u32, a: u64, b: u64) -> bool {
-    let unsigned = a.cmp(&b);
-    let signed = signed(bits, a).cmp(&signed(bits, b));
-    match pred {
-        IntPred::Eq => a == b,
-        IntPred::Ne => a != b,
-        IntPred::Slt => signed == Ordering::Less,
-        IntPred::Sle => signed != Ordering::Greater,
-        IntPred::Sgt => signed == Ordering::Greater,
-        IntPred::Sge => signed != Ordering::Less,
-        IntPred::Ult => unsigned == Ordering::Less,
-        IntPred::Ule => unsigned != Ordering::Greater,
-        IntPred::Ugt => unsigned == Ordering::Greater,
-        IntPred::Uge => unsigned != Ordering::Less,
-    }
 }

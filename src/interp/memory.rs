@@ -5,7 +5,7 @@
 
 use super::Options;
 use super::error::InterpErrorKind;
-use super::order::{Access, Kind, Known, Order};
+use super::order::{AccessKind, AccessLog, ElementAccess, Known};
 use crate::device_print::{Log, Record};
 use crate::ir::attrs::MemOrder;
 
@@ -219,7 +219,7 @@ impl Memory {
 pub(super) struct LaunchMemory<'a> {
     memory: &'a mut Memory,
     /// Who touched what; none if races are not looked for.
-    order: Option<Order>,
+    order: Option<AccessLog>,
     /// For each byte whether it was read and written; none if that is not counted.
     touched: Option<Vec<Vec<u8>>>,
     /// The buffer touched last: the next access is most likely to it.
@@ -232,7 +232,7 @@ impl<'a> LaunchMemory<'a> {
         let sizes: Vec<usize> = memory.buffers.iter().map(|b| b.bytes.len()).collect();
         let order = options
             .check_races
-            .then(|| Order::new(&sizes, atomics, options.report_equal_writes));
+            .then(|| AccessLog::new(&sizes, atomics, options.report_equal_writes));
         let touched = options
             .count_bytes
             .then(|| sizes.iter().map(|&bytes| vec![0; bytes]).collect());
@@ -266,7 +266,7 @@ impl<'a> LaunchMemory<'a> {
     pub(super) fn enter_producer(&mut self) -> Known {
         self.order
             .as_mut()
-            .map_or_else(Known::default, Order::enter_producer)
+            .map_or_else(Known::default, AccessLog::enter_producer)
     }
 
     /// The program goes on, with what it knew.
@@ -301,7 +301,7 @@ impl<'a> LaunchMemory<'a> {
         &mut self,
         address: u64,
         size: u32,
-        kind: Kind,
+        kind: AccessKind,
     ) -> Result<u64, InterpErrorKind> {
         let bytes = self.place(address, size)?;
         let (index, offset) = self.memory.locate(address, bytes, self.last)?;
@@ -322,7 +322,7 @@ impl<'a> LaunchMemory<'a> {
         let bytes = self.place(address, size)?;
         let (index, offset) = self.memory.locate(address, bytes, self.last)?;
         self.last = index;
-        self.touch(index, offset, bytes, Kind::Write, Some(element))?;
+        self.touch(index, offset, bytes, AccessKind::Write, Some(element))?;
         let buffer = &mut self.memory.buffers[index];
         buffer.bytes[offset..][..bytes].copy_from_slice(&element.to_le_bytes()[..bytes]);
         buffer.written[offset..][..bytes].fill(true);
@@ -355,14 +355,14 @@ impl<'a> LaunchMemory<'a> {
         index: usize,
         offset: usize,
         bytes: usize,
-        kind: Kind,
+        kind: AccessKind,
         stored: Option<u64>,
     ) -> Result<(), InterpErrorKind> {
         if let Some(touched) = &mut self.touched {
             let how = match kind {
-                Kind::Read | Kind::StrongRead => READ,
-                Kind::Write => WRITTEN,
-                Kind::Atomic => READ | WRITTEN,
+                AccessKind::Read | AccessKind::StrongRead => READ,
+                AccessKind::Write => WRITTEN,
+                AccessKind::Atomic => READ | WRITTEN,
             };
             for byte in &mut touched[index][offset..][..bytes] {
                 *byte |= how;
@@ -373,7 +373,7 @@ impl<'a> LaunchMemory<'a> {
         };
         let buffer = &self.memory.buffers[index];
         let now = &buffer.bytes[offset..][..bytes];
-        let access = Access {
+        let access = ElementAccess {
             kind,
             offset,
             bytes,

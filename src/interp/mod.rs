@@ -23,17 +23,17 @@
 //! Grids that CUDA does not launch are refused. Before anything runs, the function is verified ([`crate::verify`]); one that breaks a rule is an error.
 
 mod error;
+mod error_bounds;
 mod exec;
 mod float;
 mod int;
 mod memory;
 mod order;
 mod promise;
-mod stated;
 #[cfg(test)]
 mod tests;
 
-pub use error::{InterpError, InterpErrorKind, OtherProgram, Place};
+pub use error::{FaultSite, InterpError, InterpErrorKind, OtherProgram};
 pub use memory::{Memory, MemoryError};
 
 use crate::ir::dfg::SourceLoc;
@@ -79,7 +79,7 @@ pub struct Options {
     /// Report `assume_*` ops and parameter hints that do not hold.
     pub check_promises: bool,
     /// Compute `fma` as a product and a sum, each rounded. Contraction then changes no bit, so that what it makes of a
-    /// kernel can be held against the kernel before it; see [`crate::tile::contract`].
+    /// kernel can be held against the kernel before it; see [`crate::tile::fuse_multiply_adds`].
     pub split_fma: bool,
     /// Count the bytes of memory that are touched, [`Stats::bytes_read`] and [`Stats::bytes_written`]; costs one byte for each.
     pub count_bytes: bool,
@@ -181,11 +181,11 @@ fn checked_run(
 ) -> Result<(Stats, Option<exec::Slack>), InterpError> {
     verify(func).map_err(|errors| malformed(func, &errors))?;
     crate::grid::check(launch.grid).map_err(|error| InterpError {
-        place: Place::default(),
+        place: FaultSite::default(),
         kind: InterpErrorKind::Arguments(error.to_string()),
     })?;
     let args = arguments(func, launch.args, options).map_err(|kind| InterpError {
-        place: Place::default(),
+        place: FaultSite::default(),
         kind,
     })?;
     exec::run(func, launch.grid, &args, memory, options, slack)
@@ -199,7 +199,7 @@ fn malformed(func: &TileFunction, errors: &VerifierErrors) -> InterpError {
         _ => None,
     };
     InterpError {
-        place: Place {
+        place: FaultSite {
             program: None,
             inst: inst.map(|(inst, data)| (inst, data.op)),
             element: None,

@@ -16,7 +16,7 @@ use crate::ir::attrs::MemOrder;
 
 /// How an element is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum AccessKind {
     /// A plain load.
     Read,
     /// A plain store.
@@ -43,8 +43,8 @@ fn other(program: u32) -> OtherProgram {
 
 /// Accesses of an element.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
-    pub(super) kind: Kind,
+pub(super) struct ElementAccess {
+    pub(super) kind: AccessKind,
     /// The first byte's place in its buffer.
     pub(super) offset: usize,
     pub(super) bytes: usize,
@@ -82,7 +82,7 @@ struct Touched {
     reader: u32,
     /// The epoch of the reader's last plain load.
     read_in: u32,
-    /// Whether [`Order::strong`] has an entry.
+    /// Whether [`AccessLog::strong`] has an entry.
     strong: bool,
 }
 
@@ -114,7 +114,7 @@ type Byte = (usize, usize);
 
 /// The record of a launch.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct AccessLog {
     /// One per buffer.
     touched: Vec<Pages>,
     /// Whether two stores of one value are reported as well.
@@ -131,11 +131,11 @@ pub(super) struct Order {
     acquired: Known,
 }
 
-impl Order {
+impl AccessLog {
     /// A record for buffers of these sizes; `atomics` says whether the kernel has atomic ops.
-    pub(super) fn new(sizes: &[usize], atomics: bool, report_equal_writes: bool) -> Order {
+    pub(super) fn new(sizes: &[usize], atomics: bool, report_equal_writes: bool) -> AccessLog {
         let pages = |bytes: &usize| Pages(vec![None; bytes.div_ceil(PAGE)]);
-        Order {
+        AccessLog {
             touched: sizes.iter().map(pages).collect(),
             report_equal_writes,
             readers: atomics.then(FxHashMap::default),
@@ -206,7 +206,7 @@ impl Order {
     pub(super) fn touch(
         &mut self,
         (buffer, start): (usize, u64),
-        access: Access,
+        access: ElementAccess,
     ) -> Result<(), InterpErrorKind> {
         let kind = access.kind;
         if self.touch_own(buffer, access) {
@@ -219,7 +219,7 @@ impl Order {
                 // As if nobody had stored it yet.
                 (byte.writer, byte.written_in) = (0, 0);
             }
-            let writes = matches!(kind, Kind::Write | Kind::Atomic);
+            let writes = matches!(kind, AccessKind::Write | AccessKind::Atomic);
             if let Some((other, other_writes)) = self.raced(byte, (buffer, at), kind) {
                 return Err(InterpErrorKind::Race {
                     address: start + at as u64,
@@ -240,9 +240,9 @@ impl Order {
     }
 
     /// Records a plain access to bytes that no other program touched and no atomic op; false if there is more to look at.
-    fn touch_own(&mut self, buffer: usize, access: Access) -> bool {
+    fn touch_own(&mut self, buffer: usize, access: ElementAccess) -> bool {
         let me = (self.program, self.epoch);
-        let is_plain = matches!(access.kind, Kind::Read | Kind::Write);
+        let is_plain = matches!(access.kind, AccessKind::Read | AccessKind::Write);
         let records = self.touched[buffer].range(access.offset, access.bytes);
         let Some(records) = records.filter(|_| is_plain) else {
             return false;
@@ -253,7 +253,7 @@ impl Order {
                 && (byte.writer == 0 || byte.writer == me.0 && byte.written_in != me.1)
         };
         let is_own = records.iter().all(is_own);
-        if is_own && access.kind == Kind::Read {
+        if is_own && access.kind == AccessKind::Read {
             records.iter_mut().for_each(|b| (b.reader, b.read_in) = me);
         } else if is_own {
             let write = |b: &mut Touched| (b.writer, b.written_in) = me;
@@ -269,11 +269,11 @@ impl Order {
     }
 
     /// Who raced with an access, and whether by a store.
-    fn raced(&self, byte: Touched, place: Byte, kind: Kind) -> Option<(OtherProgram, bool)> {
+    fn raced(&self, byte: Touched, place: Byte, kind: AccessKind) -> Option<(OtherProgram, bool)> {
         if self.races(byte.writer, byte.written_in) {
             return Some((other(byte.writer), true));
         }
-        if matches!(kind, Kind::Write | Kind::Atomic) {
+        if matches!(kind, AccessKind::Write | AccessKind::Atomic) {
             let all = self.readers.as_ref().and_then(|all| all.get(&place));
             let raced = match (byte.reader, all) {
                 (SEVERAL, Some(all)) => all.iter().any(|&(p, epoch)| self.races(p, epoch)),
@@ -284,30 +284,30 @@ impl Order {
                 return Some((other(byte.reader), false));
             }
         }
-        if byte.strong && matches!(kind, Kind::Read | Kind::Write) {
+        if byte.strong && matches!(kind, AccessKind::Read | AccessKind::Write) {
             let entries = self.strong.get(&place).into_iter().flatten();
             let mut raced = entries.filter(|e| self.races(e.program, e.time));
-            let raced = raced.find(|e| e.wrote || kind == Kind::Write);
+            let raced = raced.find(|e| e.wrote || kind == AccessKind::Write);
             return raced.map(|e| (other(e.program), e.wrote));
         }
         None
     }
 
     /// Whether an earlier access of the program is not ordered with this one.
-    fn is_unordered(&self, byte: Touched, place: Byte, kind: Kind) -> bool {
+    fn is_unordered(&self, byte: Touched, place: Byte, kind: AccessKind) -> bool {
         let own_step = |e: &Strong| e.program == self.program && e.epoch == self.epoch && e.wrote;
-        let is_plain = matches!(kind, Kind::Read | Kind::Write);
+        let is_plain = matches!(kind, AccessKind::Read | AccessKind::Write);
         byte.writer == self.program && byte.written_in == self.epoch
             || byte.strong
                 && is_plain
                 && self.strong.get(&place).into_iter().flatten().any(own_step)
     }
 
-    fn record(&mut self, mut byte: Touched, place: Byte, kind: Kind) {
+    fn record(&mut self, mut byte: Touched, place: Byte, kind: AccessKind) {
         let me = (self.program, self.epoch);
         match kind {
-            Kind::Write => (byte.writer, byte.written_in) = me,
-            Kind::Read => {
+            AccessKind::Write => (byte.writer, byte.written_in) = me,
+            AccessKind::Read => {
                 let alone = byte.reader != SEVERAL && !self.races(byte.reader, byte.read_in);
                 if alone {
                     (byte.reader, byte.read_in) = me;
@@ -324,7 +324,7 @@ impl Order {
                     byte.reader = SEVERAL;
                 }
             }
-            Kind::StrongRead | Kind::Atomic => {
+            AccessKind::StrongRead | AccessKind::Atomic => {
                 byte.strong = true;
                 let entries = self.strong.entry(place).or_default();
                 let wrote = entries
@@ -335,7 +335,7 @@ impl Order {
                     program: me.0,
                     epoch: me.1,
                     time: me.1,
-                    wrote: wrote || kind == Kind::Atomic,
+                    wrote: wrote || kind == AccessKind::Atomic,
                 });
             }
         }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::entities::Slot;
 use super::literal::{Literal, Payload};
-pub use super::units::MmaUnit;
+pub use super::matrix_units::MmaUnit;
 
 /// Declares an enum whose variants have a text name.
 macro_rules! named_enum {

@@ -1,12 +1,14 @@
 //! What an instruction does beside computing its results, answered from the tables.
 //!
-//! A row of the table of ops says the [`Class`] of its op, what it reads and writes in memory, whether its operands commute, and
+//! A row of the table of ops says the [`OpClass`] of its op, what it reads and writes in memory, whether its operands commute, and
 //! what it costs: it ends in calls of the methods of [`Effects`].
 //! Passes ask here and list no ops of their own, so that a new op is known to all of them by its row.
 //!
-//! Which unit of the machine executes an op no row says, but for products of matrices: of units there may be several for one product,
-//! so that the choice is part of the instruction, and its row (`isa/units.rs`) has what follows. Any other op has one instruction for
-//! its type, and all that passes need to know of it is the cost.
+//! No row says which unit of the machine executes its op, since nothing would read it. Passes weigh ops by their cost alone; the
+//! schedule of machine code orders by registers and not by time (`src/machine/schedule.rs`); what an engine does beside the threads is
+//! marked as such. Units of matrices are the exception: a product can go to one of several, so that the choice is part of the
+//! instruction, and each has a row (`isa/matrix_units.rs`). Who wants to count cycles of the other units has to ask for instructions and their
+//! types, which stand in `isa/table.rs`: an op may become one instruction or many.
 
 use smallvec::SmallVec;
 
@@ -15,14 +17,14 @@ use super::dfg::InstData;
 use super::entities::{Inst, Slot, Value};
 use super::function::Function;
 use super::level::Level;
+use super::matrix_units::When;
 use super::ops::{OpInfo, Opcode};
 use super::types::{AddressSpace, Elem, ValueType};
-use super::units::When;
 
 /// What kind of op it is. Branches are uniform over the threads that execute a function (but those around what is rare, which
 /// come last), so that an exchange between them or a matrix product may be removed, repeated and moved as if a thread computed it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum OpClass {
     /// Made from nothing.
     Constant,
     /// Each element is computed from those at the same place.
@@ -70,7 +72,7 @@ pub enum Proxy {
 
 /// Where an access goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Space {
+pub enum AccessSpace {
     /// Device memory at this pointer.
     Global(Value),
     /// Shared memory in this slot or ring; none if the instruction does not say which.
@@ -83,7 +85,7 @@ pub enum Space {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Where it goes.
-    pub space: Space,
+    pub space: AccessSpace,
     /// What it does there.
     pub how: How,
     /// By which way.
@@ -107,7 +109,7 @@ pub struct StatedAccess {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effects {
     /// The class.
-    pub class: Class,
+    pub class: OpClass,
     accesses: [Option<StatedAccess>; 2],
     /// Whether the two operands may be exchanged.
     pub commutes: bool,
@@ -120,7 +122,7 @@ pub struct Effects {
 }
 
 impl Effects {
-    pub(super) const fn of(class: Class) -> Effects {
+    pub(super) const fn of(class: OpClass) -> Effects {
         Effects {
             class,
             accesses: [None; 2],
@@ -192,39 +194,41 @@ impl OpInfo {
     /// Whether the op does nothing but read memory.
     pub fn only_reads(&self) -> bool {
         let mut accesses = self.effects.accesses();
-        self.effects.class == Class::Memory && accesses.all(|access| access.how == How::Read)
+        self.effects.class == OpClass::Memory && accesses.all(|access| access.how == How::Read)
     }
 
     /// Whether the op owns regions.
     pub fn owns_regions(&self) -> bool {
-        self.effects.class == Class::Region
+        self.effects.class == OpClass::Region
     }
 
     /// Whether the op ends a block.
     pub fn ends_block(&self) -> bool {
-        self.effects.class == Class::End
+        self.effects.class == OpClass::End
     }
 }
 
-fn is_pure(class: Class) -> bool {
+fn is_pure(class: OpClass) -> bool {
     match class {
-        Class::Constant | Class::Elementwise | Class::Shape | Class::Exchange | Class::Matrix => {
-            true
-        }
-        Class::Memory
-        | Class::Report
-        | Class::Sync
-        | Class::Foreign
-        | Class::Region
-        | Class::End => false,
+        OpClass::Constant
+        | OpClass::Elementwise
+        | OpClass::Shape
+        | OpClass::Exchange
+        | OpClass::Matrix => true,
+        OpClass::Memory
+        | OpClass::Report
+        | OpClass::Sync
+        | OpClass::Foreign
+        | OpClass::Region
+        | OpClass::End => false,
     }
 }
 
 impl<L: Level> InstData<L> {
     /// The class of the op, or what the instruction says of itself.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> OpClass {
         match self.op.info().effects.class {
-            Class::Foreign if self.pure().is_some() => Class::Elementwise,
+            OpClass::Foreign if self.pure().is_some() => OpClass::Elementwise,
             class => class,
         }
     }
@@ -250,30 +254,30 @@ impl<L: Level> InstData<L> {
     /// Whether accesses to memory must not move from one side of the instruction to the other.
     pub fn orders_memory(&self) -> bool {
         match self.class() {
-            Class::Sync | Class::Foreign => true,
-            Class::Constant
-            | Class::Elementwise
-            | Class::Shape
-            | Class::Exchange
-            | Class::Matrix
-            | Class::Memory
-            | Class::Report
-            | Class::Region
-            | Class::End => false,
+            OpClass::Sync | OpClass::Foreign => true,
+            OpClass::Constant
+            | OpClass::Elementwise
+            | OpClass::Shape
+            | OpClass::Exchange
+            | OpClass::Matrix
+            | OpClass::Memory
+            | OpClass::Report
+            | OpClass::Region
+            | OpClass::End => false,
         }
     }
 
     /// Whether the instruction stays though nothing needs its results. Regions are asked for what they hold.
     pub fn has_effect(&self) -> bool {
         match self.class() {
-            Class::Memory => !self.only_reads(),
-            Class::Report | Class::Sync | Class::Foreign | Class::End => true,
-            Class::Region => false,
-            Class::Constant
-            | Class::Elementwise
-            | Class::Shape
-            | Class::Exchange
-            | Class::Matrix => !self.is_pure(),
+            OpClass::Memory => !self.only_reads(),
+            OpClass::Report | OpClass::Sync | OpClass::Foreign | OpClass::End => true,
+            OpClass::Region => false,
+            OpClass::Constant
+            | OpClass::Elementwise
+            | OpClass::Shape
+            | OpClass::Exchange
+            | OpClass::Matrix => !self.is_pure(),
         }
     }
 }
@@ -287,8 +291,8 @@ impl<L: Level> Function<L> {
         let data = &self.dfg.insts[inst];
         let info = data.op.info();
         let at = |value: Value| match self.dfg.ty(value).elem() {
-            Elem::Ptr(_, AddressSpace::Shared) => Space::Shared(data.slot().copied()),
-            _ => Space::Global(value),
+            Elem::Ptr(_, AddressSpace::Shared) => AccessSpace::Shared(data.slot().copied()),
+            _ => AccessSpace::Global(value),
         };
         // What is over behind a wait a unit does for the threads.
         let is_unit = data
@@ -302,12 +306,12 @@ impl<L: Level> Function<L> {
         let operand = |name| info.operands.iter().position(|o| o.name == name);
         let stated = info.effects.accesses().filter_map(|stated| {
             let space = match stated.place {
-                "slot" if data.unit().is_some() => Space::Shared(Some(*data.slot()?)),
-                "slot" => Space::Shared(data.slot().copied()),
+                "slot" if data.unit().is_some() => AccessSpace::Shared(Some(*data.slot()?)),
+                "slot" => AccessSpace::Shared(data.slot().copied()),
                 // An operand in registers is in no slot.
-                "left_slot" => Space::Shared(Some(*data.left_slot()?)),
-                "log" => Space::Log,
-                "bar" => Space::Shared(data.bars().copied()),
+                "left_slot" => AccessSpace::Shared(Some(*data.left_slot()?)),
+                "log" => AccessSpace::Log,
+                "bar" => AccessSpace::Shared(data.bars().copied()),
                 name => at(*data.args.get(operand(name)?)?),
             };
             Some(Access {
@@ -344,13 +348,13 @@ mod tests {
             }
             let touches = effects.accesses().next().is_some();
             // What starts work of asynchronous units says what these access.
-            let starts = matches!(effects.class, Class::Sync)
+            let starts = matches!(effects.class, OpClass::Sync)
                 && effects
                     .accesses()
                     .all(|access| access.when == When::UntilWait);
             assert_eq!(
                 touches,
-                matches!(effects.class, Class::Memory)
+                matches!(effects.class, OpClass::Memory)
                     || info.name.starts_with("device_")
                     || touches && starts,
                 "{op}"
@@ -385,7 +389,7 @@ mod tests {
         let block = func.entry;
         let insts = func.order.insts(block);
         let params = func.params();
-        let shared = Space::Shared(
+        let shared = AccessSpace::Shared(
             insts
                 .iter()
                 .find_map(|&i| func.dfg.insts[i].slot().copied()),
@@ -397,13 +401,17 @@ mod tests {
             when,
         };
         let expected: [&[Access]; 5] = [
-            &[access(Space::Global(params[2]), How::Read, When::Now)],
+            &[access(AccessSpace::Global(params[2]), How::Read, When::Now)],
             &[
                 access(shared, How::Write, When::UntilWait),
-                access(Space::Global(params[0]), How::Read, When::UntilWait),
+                access(AccessSpace::Global(params[0]), How::Read, When::UntilWait),
             ],
             &[access(shared, How::Read, When::Now)],
-            &[access(Space::Global(params[2]), How::Write, When::Now)],
+            &[access(
+                AccessSpace::Global(params[2]),
+                How::Write,
+                When::Now,
+            )],
             &[],
         ];
         for (&inst, expected) in insts.iter().zip(expected) {

@@ -9,8 +9,8 @@ use super::entities::{Block, Inst, Partition, Slot, Value};
 use super::level::{Level, Thread, Tile};
 use super::ops::Opcode;
 
+use super::map_recipe::MapRecipe;
 use super::order::Order;
-use super::recipe::MapRecipe;
 use super::types::Scalar;
 use crate::linear_layout::pool::LayoutPool;
 use crate::linear_layout::shape::Shape;
@@ -127,7 +127,7 @@ pub struct Function<L: Level> {
 
 /// How much a function holds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct FunctionSize {
     insts: u32,
     pub(crate) values: u32,
     blocks: u32,
@@ -143,8 +143,8 @@ pub type ThreadFunction = Function<Thread>;
 
 impl<L: Level> Function<L> {
     /// How much it holds by now.
-    pub(crate) fn extent(&self) -> Extent {
-        Extent {
+    pub(crate) fn extent(&self) -> FunctionSize {
+        FunctionSize {
             insts: self.dfg.insts.next_key().as_u32(),
             values: self.dfg.values.next_key().as_u32(),
             blocks: self.dfg.blocks.next_key().as_u32(),
@@ -155,7 +155,7 @@ impl<L: Level> Function<L> {
 
     /// Takes back what was added since it held this much: instructions at the ends of blocks, values, blocks and slots. Takes
     /// the time of what goes.
-    pub(crate) fn shrink_to(&mut self, extent: &Extent) {
+    pub(crate) fn shrink_to(&mut self, extent: &FunctionSize) {
         self.order
             .truncate(extent.insts, extent.blocks, extent.placed);
         truncate(&mut self.dfg.insts, extent.insts as usize);

@@ -143,11 +143,11 @@
 pub mod attrs;
 pub mod compose;
 pub mod entities;
+#[doc(hidden)]
+pub mod matrix_units;
 pub mod tensor_ptr;
 pub mod typed;
 pub mod types;
-#[doc(hidden)]
-pub mod units;
 #[doc(hidden)]
 pub mod view;
 #[macro_use]
@@ -162,6 +162,8 @@ pub mod level;
 #[doc(hidden)]
 pub mod literal;
 #[doc(hidden)]
+pub mod map_recipe;
+#[doc(hidden)]
 pub mod order;
 #[doc(hidden)]
-pub mod recipe;
+pub mod predicates;

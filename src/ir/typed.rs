@@ -123,7 +123,7 @@ macro_rules! numbers {
             }
         }
 
-        impl<'k> Operand<'k, $ty> for $ty {
+        impl<'k> IntoNum<'k, $ty> for $ty {
             #[track_caller]
             fn num(self, kernel: &'k KernelBuilder) -> Num<'k, $ty> {
                 let mut b = kernel.builder.borrow_mut();
@@ -155,13 +155,13 @@ numbers! {
 }
 
 /// What stands beside a [`Num`]: another of the same type, or a number of Rust.
-pub trait Operand<'k, T> {
+pub trait IntoNum<'k, T> {
     /// As a number of the kernel.
     #[track_caller]
     fn num(self, kernel: &'k KernelBuilder) -> Num<'k, T>;
 }
 
-impl<'k, T> Operand<'k, T> for Num<'k, T> {
+impl<'k, T> IntoNum<'k, T> for Num<'k, T> {
     fn num(self, _: &'k KernelBuilder) -> Num<'k, T> {
         self
     }
@@ -259,7 +259,7 @@ fn together(b: &mut TileBuilder, x: Value, y: Value) -> (Value, Value) {
 
 macro_rules! operators {
     ($($op:ident $method:ident $int:ident $float:ident;)*) => {$(
-        impl<'k, T: Number, R: Operand<'k, T>> $op<R> for Num<'k, T> {
+        impl<'k, T: Number, R: IntoNum<'k, T>> $op<R> for Num<'k, T> {
             type Output = Num<'k, T>;
 
             #[track_caller]
@@ -280,7 +280,7 @@ operators! {
     Mul mul imul fmul;
 }
 
-impl<'k, T: Number, R: Operand<'k, T>> Div<R> for Num<'k, T> {
+impl<'k, T: Number, R: IntoNum<'k, T>> Div<R> for Num<'k, T> {
     type Output = Num<'k, T>;
 
     #[track_caller]
@@ -295,7 +295,7 @@ impl<'k, T: Number, R: Operand<'k, T>> Div<R> for Num<'k, T> {
 
 macro_rules! remainders {
     ($($ty:ty)*) => {$(
-        impl<'k, R: Operand<'k, $ty>> Rem<R> for Num<'k, $ty> {
+        impl<'k, R: IntoNum<'k, $ty>> Rem<R> for Num<'k, $ty> {
             type Output = Num<'k, $ty>;
 
             #[track_caller]
@@ -363,8 +363,8 @@ impl<'k> Num<'k, bool> {
     #[track_caller]
     pub fn select<T: Number>(
         self,
-        yes: impl Operand<'k, T>,
-        no: impl Operand<'k, T>,
+        yes: impl IntoNum<'k, T>,
+        no: impl IntoNum<'k, T>,
     ) -> Num<'k, T> {
         let (yes, no) = (yes.num(self.kernel), no.num(self.kernel));
         let mut b = self.kernel.builder.borrow_mut();
@@ -379,7 +379,7 @@ macro_rules! comparisons {
     ($($(#[doc = $doc:literal])+ $method:ident $int:ident $float:ident;)*) => {$(
         $(#[doc = $doc])+
         #[track_caller]
-        pub fn $method(self, other: impl Operand<'k, T>) -> Num<'k, bool> {
+        pub fn $method(self, other: impl IntoNum<'k, T>) -> Num<'k, bool> {
             let other = other.num(self.kernel);
             let mut b = self.kernel.builder.borrow_mut();
             let (x, y) = together(&mut b, self.value, other.value);
@@ -438,7 +438,7 @@ impl<'k, T: Number> Num<'k, T> {
 
     /// The larger of two; of floats the number, where one is NaN.
     #[track_caller]
-    pub fn max(self, other: impl Operand<'k, T>) -> Num<'k, T> {
+    pub fn max(self, other: impl IntoNum<'k, T>) -> Num<'k, T> {
         let other = other.num(self.kernel);
         let mut b = self.kernel.builder.borrow_mut();
         let (x, y) = together(&mut b, self.value, other.value);
@@ -450,7 +450,7 @@ impl<'k, T: Number> Num<'k, T> {
 
     /// The smaller of two; of floats the number, where one is NaN.
     #[track_caller]
-    pub fn min(self, other: impl Operand<'k, T>) -> Num<'k, T> {
+    pub fn min(self, other: impl IntoNum<'k, T>) -> Num<'k, T> {
         let other = other.num(self.kernel);
         let mut b = self.kernel.builder.borrow_mut();
         let (x, y) = together(&mut b, self.value, other.value);
@@ -532,7 +532,7 @@ impl<'k, T: Number> Ptr<'k, T> {
 
     /// What lies there where `mask` is true, `other` elsewhere.
     #[track_caller]
-    pub fn load_or(self, mask: Num<'k, bool>, other: impl Operand<'k, T>) -> Num<'k, T> {
+    pub fn load_or(self, mask: Num<'k, bool>, other: impl IntoNum<'k, T>) -> Num<'k, T> {
         let other = other.num(self.kernel);
         let mut b = self.kernel.builder.borrow_mut();
         let (pointer, mask) = together(&mut b, self.value, mask.value);
@@ -543,7 +543,7 @@ impl<'k, T: Number> Ptr<'k, T> {
 
     /// Writes there.
     #[track_caller]
-    pub fn store(self, number: impl Operand<'k, T>) {
+    pub fn store(self, number: impl IntoNum<'k, T>) {
         let number = number.num(self.kernel);
         let mut b = self.kernel.builder.borrow_mut();
         let (pointer, number) = together(&mut b, self.value, number.value);
@@ -552,7 +552,7 @@ impl<'k, T: Number> Ptr<'k, T> {
 
     /// Writes there where `mask` is true.
     #[track_caller]
-    pub fn store_if(self, mask: Num<'k, bool>, number: impl Operand<'k, T>) {
+    pub fn store_if(self, mask: Num<'k, bool>, number: impl IntoNum<'k, T>) {
         let number = number.num(self.kernel);
         let mut b = self.kernel.builder.borrow_mut();
         let (pointer, mask) = together(&mut b, self.value, mask.value);
@@ -587,5 +587,26 @@ mod tests {
         );
         let lines: Vec<u32> = places.iter().map(|place| place.1).collect();
         assert!(lines.contains(&1) && lines.contains(&2), "{errors}");
+    }
+
+    /// A number of Rust takes the shape of the pointers.
+    #[test]
+    fn a_load_gives_another_number_where_the_mask_is_false() {
+        let k = KernelBuilder::new("k", 4);
+        let x = k.pointer::<f32>("x", 16);
+        let at = k.range(8);
+        (x + at).store((x + at).load_or(at.lt(4), 1.5));
+        let text = k.finish().expect("it is a kernel").to_string();
+        let load = text.lines().find(|line| line.contains(" = load "));
+        let operands = load.and_then(|line| line.split_once("load ")?.1.split_once(" : "));
+        let Some((operands, "f32[8]")) = operands else {
+            panic!("{text}");
+        };
+        let other = operands
+            .split(", ")
+            .nth(2)
+            .expect("pointer, mask and other");
+        assert!(text.contains(&format!("{other} = splat")), "{text}");
+        assert!(text.contains("const {value = 1.5} : f32"), "{text}");
     }
 }

@@ -9,7 +9,7 @@ use super::ops::TileOp;
 
 /// What a block in shared memory is a view of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct SharedView {
     /// The `shared_view` that names the ring and its entry.
     pub inst: Inst,
     /// Which dimension of the ring each one of the block is.
@@ -18,13 +18,13 @@ pub struct View {
 
 impl TileFunction {
     /// The view that a block comes from, through changes of shape; none if it stands in registers.
-    pub fn view_of(&self, mut value: Value) -> Option<View> {
+    pub fn view_of(&self, mut value: Value) -> Option<SharedView> {
         let mut dims: SmallVec<[usize; 4]> = (0..self.dfg.ty(value).shape.rank()).collect();
         loop {
             let inst = self.dfg.def_inst(value)?;
             let data = &self.dfg.insts[inst];
             match data.op {
-                TileOp::SharedView => return Some(View { inst, dims }),
+                TileOp::SharedView => return Some(SharedView { inst, dims }),
                 TileOp::Permute => {
                     let moved = data.dims()?;
                     for dim in &mut dims {

@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 use crate::ir::attrs::{Attrs, DotPrecision, MmaUnit};
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
+use crate::ir::matrix_units::Fragments;
 use crate::ir::types::Elem;
-use crate::ir::units::Fragments;
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::named::{self, quad_pairs};
 use crate::linear_layout::shape::Shape;
@@ -19,7 +19,7 @@ use crate::settings::Target;
 
 /// What a unit is fed at once.
 #[derive(Clone, Debug)]
-pub struct Tile {
+pub struct UnitTile {
     /// Rows.
     pub rows: u32,
     /// Columns.
@@ -36,7 +36,7 @@ pub struct Tile {
 
 /// What is known of a product of matrices.
 #[derive(Clone, Copy, Debug)]
-pub struct Product {
+pub struct DotInfo {
     /// Elements of the left operand.
     pub left: Elem,
     /// Elements of the right operand.
@@ -50,10 +50,10 @@ pub struct Product {
 }
 
 /// The product that a `dot` computes.
-pub fn product_of(func: &TileFunction, inst: Inst) -> Product {
+pub fn dot_info(func: &TileFunction, inst: Inst) -> DotInfo {
     let data = &func.dfg.insts[inst];
     let [left, right, sum] = [0, 1, 2].map(|i| func.dfg.ty(data.args[i]));
-    Product {
+    DotInfo {
         left: left.elem,
         right: right.elem,
         sum: sum.elem,
@@ -73,7 +73,7 @@ pub fn tile_inner(unit: MmaUnit) -> u32 {
 }
 
 /// The tile of a unit.
-pub fn tile(unit: MmaUnit) -> Tile {
+pub fn tile(unit: MmaUnit) -> UnitTile {
     let [rows, columns, inner] = unit.info().tile;
     let half = inner / 2;
     let along = [(0, 0), (0, 2), (0, 4), (0, 6)];
@@ -100,7 +100,7 @@ pub fn tile(unit: MmaUnit) -> Tile {
             pieces(right).into(),
         ),
     };
-    Tile {
+    UnitTile {
         rows,
         columns,
         inner,
@@ -111,12 +111,12 @@ pub fn tile(unit: MmaUnit) -> Tile {
 }
 
 /// The unit of the target for a product; none if it has none, or if the matrices are too short for its tiles.
-pub fn unit(product: &Product, target: Target) -> Option<MmaUnit> {
+pub fn unit(product: &DotInfo, target: Target) -> Option<MmaUnit> {
     unit_of(product, 1, target)
 }
 
 /// The same of which so many warps execute an instruction.
-pub fn unit_of(product: &Product, warps: u32, target: Target) -> Option<MmaUnit> {
+pub fn unit_of(product: &DotInfo, warps: u32, target: Target) -> Option<MmaUnit> {
     let scalars = [
         product.left.scalar()?,
         product.right.scalar()?,
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn short_sums_have_no_unit() {
-        let product = |inner| Product {
+        let product = |inner| DotInfo {
             left: Elem::F16,
             right: Elem::F16,
             sum: Elem::F32,

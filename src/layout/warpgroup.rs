@@ -15,7 +15,7 @@ use super::ring::{self, Offsets};
 use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
-use crate::ir::units::UnitInfo;
+use crate::ir::matrix_units::UnitInfo;
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::named;
 use crate::linear_layout::shape::Shape;
@@ -33,7 +33,7 @@ fn common() -> &'static UnitInfo {
 
 /// The unit for a `dot` or `dot_start`; none if the target has none, or the block is too small for it.
 pub fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUnit> {
-    let product = matrix::product_of(func, inst);
+    let product = matrix::dot_info(func, inst);
     let sums = func.dfg.ty(*func.dfg.insts[inst].results.first()?).shape;
     if sums.rank() != 2 || warps(sums, func.num_warps()).is_none() {
         return None;
@@ -48,7 +48,7 @@ pub fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUni
 /// Products along the summed dimension after which what was summed from zero is added to the rest, of a `dot_start` that
 /// asks for it.
 pub fn summed_apart(func: &TileFunction, inst: Inst) -> Option<u32> {
-    let product = matrix::product_of(func, inst);
+    let product = matrix::dot_info(func, inst);
     let imprecise = func.dfg.insts[inst].imprecise().copied()?;
     let is_asked = product.left.is_float() && product.left.bits() == 8;
     (is_asked && u64::from(imprecise) <= product.inner).then(|| 1 << imprecise.ilog2())
@@ -96,17 +96,17 @@ pub fn columns_at_once(sum: &LinearLayout) -> Option<u32> {
 
 /// How a matrix stands in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
+pub struct MatrixForm {
     /// The dimension along which neighbours stand next to each other.
     pub inner: usize,
     /// Bytes of a row: 32, 64 or 128.
     pub swizzle: u32,
 }
 
-impl Form {
+impl MatrixForm {
     /// Every form of a matrix, the ones with the longest rows first.
-    fn all() -> impl Iterator<Item = Form> {
-        let both = |swizzle| [1, 0].map(|inner| Form { inner, swizzle });
+    fn all() -> impl Iterator<Item = MatrixForm> {
+        let both = |swizzle| [1, 0].map(|inner| MatrixForm { inner, swizzle });
         [128, 64, 32].into_iter().flat_map(both)
     }
 
@@ -119,11 +119,12 @@ impl Form {
     }
 
     /// The form that a layout is of.
-    pub fn of(layout: &LinearLayout, elem_bytes: u32) -> Option<Form> {
+    pub fn of(layout: &LinearLayout, elem_bytes: u32) -> Option<MatrixForm> {
         if layout.is_distributed() || layout.shape().rank() != 2 {
             return None;
         }
-        Form::all().find(|form| form.layout(layout.shape(), elem_bytes).as_ref() == Some(layout))
+        MatrixForm::all()
+            .find(|form| form.layout(layout.shape(), elem_bytes).as_ref() == Some(layout))
     }
 
     /// Bytes that the start of a matrix is a multiple of.
@@ -168,7 +169,8 @@ impl Form {
 /// How a block stands in memory to which the copy engine brings it row by row, and which `readers` load: in the form with the
 /// fewest bank conflicts.
 pub fn box_layout(shape: Shape, elem_bytes: u32, readers: &[&LinearLayout]) -> LinearLayout {
-    let forms = Form::all().filter(|form| form.inner + 1 == shape.rank() && shape.rank() == 2);
+    let forms =
+        MatrixForm::all().filter(|form| form.inner + 1 == shape.rank() && shape.rank() == 2);
     let layouts = forms.filter_map(|form| form.layout(shape, elem_bytes));
     let conflicts = |layout: &LinearLayout| {
         let offsets = Offsets::new(layout, elem_bytes);
@@ -181,7 +183,8 @@ pub fn box_layout(shape: Shape, elem_bytes: u32, readers: &[&LinearLayout]) -> L
 /// How a block stands in memory from which the copy engine takes it: in the form with the longest rows, which is the fewest
 /// boxes.
 pub fn staging_layout(shape: Shape, elem_bytes: u32) -> LinearLayout {
-    let mut forms = Form::all().filter(|form| form.inner + 1 == shape.rank() && shape.rank() == 2);
+    let mut forms =
+        MatrixForm::all().filter(|form| form.inner + 1 == shape.rank() && shape.rank() == 2);
     let longest = forms.find_map(|form| form.layout(shape, elem_bytes));
     longest.unwrap_or_else(|| named::shared_row_major(shape))
 }
@@ -196,12 +199,12 @@ pub fn readers(sums: Shape, num_warps: u32) -> Option<[Reader; 2]> {
 }
 
 /// The forms of the shape in which every reader takes a block.
-pub fn forms(shape: Shape, elem_bytes: u32, readers: &[Reader]) -> Vec<Form> {
-    let is_read = |form: &Form| {
+pub fn forms(shape: Shape, elem_bytes: u32, readers: &[Reader]) -> Vec<MatrixForm> {
+    let is_read = |form: &MatrixForm| {
         let mut readers = readers.iter();
         readers.all(|&(summed, kept)| form.is_read(shape, elem_bytes, summed, kept))
     };
-    Form::all().filter(is_read).collect()
+    MatrixForm::all().filter(is_read).collect()
 }
 
 /// Warps of a group.
@@ -218,7 +221,7 @@ pub fn group_columns(sum: &LinearLayout) -> &[u32] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::units::When;
+    use crate::ir::matrix_units::When;
     use crate::layout::ring::Offsets;
 
     fn shape(extents: &[u64]) -> Shape {
@@ -255,16 +258,16 @@ mod tests {
             ([8, 128], 1),
         ] {
             let shape = shape(&extents);
-            for form in Form::all() {
+            for form in MatrixForm::all() {
                 let Some(layout) = form.layout(shape, elem_bytes) else {
                     continue;
                 };
-                let found = Form::of(&layout, elem_bytes).expect("made of a form");
+                let found = MatrixForm::of(&layout, elem_bytes).expect("made of a form");
                 assert_eq!(found.layout(shape, elem_bytes), Some(layout), "{form:?}");
             }
         }
         assert_eq!(
-            Form::of(&named::shared_row_major(shape(&[64, 64])), 2),
+            MatrixForm::of(&named::shared_row_major(shape(&[64, 64])), 2),
             None
         );
     }
@@ -273,7 +276,7 @@ mod tests {
     #[test]
     fn steps_start_where_nothing_is_permuted() {
         let shape = shape(&[64, 128]);
-        for form in Form::all() {
+        for form in MatrixForm::all() {
             let layout = form.layout(shape, 2).expect("whole rows");
             let offsets = Offsets::new(&layout, 2).expect("a place for each element");
             // Along a row by what an instruction takes, and past its end to the next piece.

@@ -6,7 +6,7 @@
 use crate::ir::attrs::{Cache, Evict, MemOrder, RedOp, RmwOp, Scope, SpecialReg};
 use crate::ir::dfg::SourceLoc;
 use crate::ir::types::AddressSpace;
-use crate::regalloc::reg::{RegClass, Registers, Touch, Unit, View};
+use crate::regalloc::reg::{RegClass, RegView, Registers, Touch, Unit};
 use crate::settings::{Exists, PtxVersion, exists};
 
 #[macro_use]
@@ -15,7 +15,7 @@ mod table;
 
 /// Form of an operand; the table's doc says what each means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum OperandForm {
     Def,
     Use,
     Imm,
@@ -35,12 +35,22 @@ pub(crate) enum Form {
     Name,
 }
 
-impl Form {
+impl OperandForm {
     /// Whether a repetition takes a row of registers, the view divided by the repetitions.
     pub(crate) fn is_row(self) -> bool {
         match self {
-            Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept | Form::Coords => true,
-            Form::Def | Form::Use | Form::Imm | Form::Map | Form::Addr | Form::Name => false,
+            OperandForm::VDef
+            | OperandForm::VUse
+            | OperandForm::Tied
+            | OperandForm::Held
+            | OperandForm::Kept
+            | OperandForm::Coords => true,
+            OperandForm::Def
+            | OperandForm::Use
+            | OperandForm::Imm
+            | OperandForm::Map
+            | OperandForm::Addr
+            | OperandForm::Name => false,
         }
     }
 }
@@ -96,7 +106,7 @@ pub(crate) enum InstGroup {
 pub(crate) struct PtxInfo {
     /// Mnemonic with places for types and modifiers.
     pub(crate) mnemonic: &'static str,
-    pub(crate) operands: &'static [(Form, ClassOf)],
+    pub(crate) operands: &'static [(OperandForm, ClassOf)],
     /// On which targets it exists.
     pub(crate) exists: Exists,
     pub(crate) version: PtxVersion,
@@ -105,40 +115,40 @@ pub(crate) struct PtxInfo {
 
 macro_rules! form {
     (def) => {
-        Form::Def
+        OperandForm::Def
     };
     (use) => {
-        Form::Use
+        OperandForm::Use
     };
     (imm) => {
-        Form::Imm
+        OperandForm::Imm
     };
     (vdef) => {
-        Form::VDef
+        OperandForm::VDef
     };
     (vuse) => {
-        Form::VUse
+        OperandForm::VUse
     };
     (tied) => {
-        Form::Tied
+        OperandForm::Tied
     };
     (held) => {
-        Form::Held
+        OperandForm::Held
     };
     (kept) => {
-        Form::Kept
+        OperandForm::Kept
     };
     (coords) => {
-        Form::Coords
+        OperandForm::Coords
     };
     (map) => {
-        Form::Map
+        OperandForm::Map
     };
     (addr) => {
-        Form::Addr
+        OperandForm::Addr
     };
     (name) => {
-        Form::Name
+        OperandForm::Name
     };
 }
 
@@ -226,7 +236,7 @@ pub(crate) enum Modifier {
     None,
     Cmp(Cmp),
     Red(RedOp),
-    Memory(Access),
+    Memory(AccessMode),
     Atomic(Atomic),
     /// How many matrices, and whether their rows become columns.
     Matrices(u16, bool),
@@ -238,13 +248,13 @@ pub(crate) enum Modifier {
     Dims(u16),
     /// Whether a copy leaves the L1 cache out.
     Copy(bool),
-    /// Number of a text in [`super::code::Code::texts`], and whether the author says that it is pure.
+    /// Number of a text in [`super::function::MachineFunction::texts`], and whether the author says that it is pure.
     Inline(u32, bool),
 }
 
 /// How memory is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Access {
+pub(crate) struct AccessMode {
     pub(crate) space: AddressSpace,
     pub(crate) cache: Option<Cache>,
     /// Priority in the L1 cache.
@@ -268,13 +278,13 @@ pub(crate) struct Atomic {
 
 /// An operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arg {
+pub(crate) enum Operand {
     /// Registers.
-    Regs(View),
+    Regs(RegView),
     /// Bits of a number, the same in every repetition.
     Imm(u64),
     /// Memory.
-    Place(Place),
+    Address(Address),
     /// A special register.
     Special(SpecialReg),
     /// The clock of the device.
@@ -289,9 +299,9 @@ pub(crate) enum Arg {
 
 /// An address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Address {
     /// What a register holds, plus bytes.
-    Register(View, i32),
+    Register(RegView, i32),
     /// Bytes from the start of the kernel's shared memory.
     Shared(i32),
 }
@@ -303,7 +313,7 @@ pub(crate) struct Guard {
     pub(crate) negated: bool,
 }
 
-/// A machine instruction. Its operands are a range of [`super::code::Code::args`].
+/// A machine instruction. Its operands are a range of [`super::function::MachineFunction::args`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MInst {
     pub(crate) op: Ptx,
@@ -345,11 +355,16 @@ impl MInst {
     /// Whether it writes nothing but what it also reads.
     pub(crate) fn is_tied(&self) -> bool {
         let mut operands = self.op.info().operands.iter();
-        operands.any(|(form, _)| matches!(form, Form::Tied | Form::Held))
+        operands.any(|(form, _)| matches!(form, OperandForm::Tied | OperandForm::Held))
     }
 
     /// Calls `visit` for every unit read or written. Reads come before writes.
-    pub(crate) fn visit(&self, regs: &Registers, args: &[Arg], mut visit: impl FnMut(Unit, Touch)) {
+    pub(crate) fn visit(
+        &self,
+        regs: &Registers,
+        args: &[Operand],
+        mut visit: impl FnMut(Unit, Touch),
+    ) {
         let operands = self.op.info().operands;
         // For targets that lack this unit ptxas (CUDA 13.0, sm_90) writes it with others, and stores sums before it has
         // read all accumulators: of a sum whose columns share registers, the second one came out wrong.
@@ -361,20 +376,25 @@ impl MInst {
             .iter()
             .zip(args)
             .all(|((form, _), arg)| match (form, arg) {
-                (Form::Def, Arg::Regs(view)) => regs.is_whole(*view),
-                (Form::VDef | Form::Tied | Form::Held, _) => false,
+                (OperandForm::Def, Operand::Regs(view)) => regs.is_whole(*view),
+                (OperandForm::VDef | OperandForm::Tied | OperandForm::Held, _) => false,
                 _ => true,
             });
         for (i, ((form, _), arg)) in operands.iter().zip(args).enumerate() {
             let view = match (form, arg) {
-                (Form::Def | Form::VDef | Form::Tied | Form::Held, _) => continue,
-                (_, Arg::Regs(view)) | (_, Arg::Place(Place::Register(view, _))) => *view,
+                (
+                    OperandForm::Def | OperandForm::VDef | OperandForm::Tied | OperandForm::Held,
+                    _,
+                ) => continue,
+                (_, Operand::Regs(view)) | (_, Operand::Address(Address::Register(view, _))) => {
+                    *view
+                }
                 _ => continue,
             };
             // The sums of a product of matrices are read where they are written, tile by tile.
             let in_place = self.op.info().group == InstGroup::Matrix
                 && (!is_written_out || i + 1 == operands.len())
-                && matches!(args[0], Arg::Regs(dest) if dest.count == view.count && regs.is_whole(dest));
+                && matches!(args[0], Operand::Regs(dest) if dest.count == view.count && regs.is_whole(dest));
             let in_step = dest_is_whole && view.count == self.reps || in_place;
             let aligned = in_step && regs.is_whole(view);
             // Lines of text write some results before they read all operands.
@@ -397,10 +417,10 @@ impl MInst {
         };
         for ((form, _), arg) in operands.iter().zip(args) {
             match (form, arg) {
-                (Form::Def | Form::VDef, Arg::Regs(view)) => {
+                (OperandForm::Def | OperandForm::VDef, Operand::Regs(view)) => {
                     regs.units(*view).for_each(|unit| visit(unit, write));
                 }
-                (Form::Tied | Form::Held, Arg::Regs(view)) => {
+                (OperandForm::Tied | OperandForm::Held, Operand::Regs(view)) => {
                     regs.units(*view).for_each(|unit| visit(unit, Touch::Mod));
                 }
                 _ => {}

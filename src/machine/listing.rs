@@ -13,13 +13,13 @@
 
 use std::fmt;
 
-use super::code::{Code, End};
+use super::function::{MachineFunction, Terminator};
 use super::inst::{MInst, Modifier};
 use super::print::Printer;
 use super::program::CodeProgram;
 use crate::regalloc::live::Liveness;
 use crate::regalloc::reg::{Group, Unit};
-use crate::regalloc::{Allocation, Move, Program, Source};
+use crate::regalloc::{AllocFunction, Allocation, Move, MoveSource};
 
 /// Columns of the drawing of live ranges.
 const COLUMNS: u32 = 60;
@@ -27,13 +27,13 @@ const COLUMNS: u32 = 60;
 /// Machine code to be shown.
 #[derive(Clone, Copy)]
 pub struct MachineCode<'a> {
-    code: &'a Code,
+    code: &'a MachineFunction,
     allocation: Option<&'a Allocation>,
 }
 
 impl<'a> MachineCode<'a> {
     /// Code over virtual registers.
-    pub(crate) fn virtual_registers(code: &'a Code) -> MachineCode<'a> {
+    pub(crate) fn virtual_registers(code: &'a MachineFunction) -> MachineCode<'a> {
         MachineCode {
             code,
             allocation: None,
@@ -41,7 +41,10 @@ impl<'a> MachineCode<'a> {
     }
 
     /// Code with the registers that it got.
-    pub(crate) fn allocated(code: &'a Code, allocation: &'a Allocation) -> MachineCode<'a> {
+    pub(crate) fn allocated(
+        code: &'a MachineFunction,
+        allocation: &'a Allocation,
+    ) -> MachineCode<'a> {
         MachineCode {
             code,
             allocation: Some(allocation),
@@ -49,7 +52,7 @@ impl<'a> MachineCode<'a> {
     }
 
     /// An instruction, one line for all its repetitions.
-    fn inst(text: &mut Printer<'_>, code: &Code, inst: &MInst) {
+    fn inst(text: &mut Printer<'_>, code: &MachineFunction, inst: &MInst) {
         let args = code.args(inst);
         if let Modifier::Inline(lines, _) = inst.modifier {
             return text.inline(lines, args);
@@ -65,8 +68,8 @@ impl<'a> MachineCode<'a> {
     }
 
     /// The ways out of block `index`, with the moves on each.
-    fn end(self, text: &mut Printer<'_>, index: usize, end: &End) {
-        if let End::Branch { cond, .. } = end {
+    fn end(self, text: &mut Printer<'_>, index: usize, end: &Terminator) {
+        if let Terminator::Branch { cond, .. } = end {
             text.out += "\tbranch ";
             text.unit(*cond);
         }
@@ -79,12 +82,12 @@ impl<'a> MachineCode<'a> {
                 text.name(class, to);
                 text.out += " = ";
                 match source {
-                    Source::Register(name) => text.name(class, name),
-                    Source::Number(bits) => text.number(bits),
+                    MoveSource::Register(name) => text.name(class, name),
+                    MoveSource::Number(bits) => text.number(bits),
                 }
             }
         }
-        if let End::Return = end {
+        if let Terminator::Return = end {
             text.out += "\treturn";
         }
     }
@@ -92,7 +95,7 @@ impl<'a> MachineCode<'a> {
     /// The registers of a group, and where they are live.
     fn range(
         text: &mut Printer<'_>,
-        code: &Code,
+        code: &MachineFunction,
         live: &Liveness,
         group: Group,
         end: u32,

@@ -4,10 +4,11 @@
 //! rules; here is what gives them meaning.
 //!
 //! ```text
-//! thread IR --select--> Code --schedule--> Code --program: regalloc--> Code, Allocation --ptx--> text
+//! thread IR --select--> MachineFunction --schedule, program: regalloc--> MachineFunction, Allocation --ptx--> text
 //! ```
 
-pub(crate) mod code;
+pub(crate) mod accesses;
+pub(crate) mod function;
 pub(crate) mod inst;
 pub mod listing;
 pub(crate) mod print;

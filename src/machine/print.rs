@@ -2,19 +2,21 @@
 //!
 //! Everything goes into one string; numbers are written digit by digit.
 
-use super::code::Code;
-use super::inst::{Access, Arg, Atomic, Form, InstGroup, MInst, Modifier, Place, PtxType};
+use super::function::MachineFunction;
+use super::inst::{
+    AccessMode, Address, Atomic, InstGroup, MInst, Modifier, Operand, OperandForm, PtxType,
+};
 use crate::device_print;
 use crate::ir::attrs::{Cache, Evict, MemOrder, RedOp, RmwOp, Scope, SpecialReg};
 use crate::ir::inline;
 use crate::ir::types::AddressSpace;
-use crate::regalloc::reg::{RegClass, Unit, View};
+use crate::regalloc::reg::{RegClass, RegView, Unit};
 
 /// Writes instructions of a kernel, one after the other.
 pub(crate) struct Printer<'a> {
     /// What was written.
     pub(crate) out: String,
-    pub(crate) code: &'a Code,
+    pub(crate) code: &'a MachineFunction,
     /// Number of each unit among the registers of its class.
     pub(crate) names: &'a [u32],
     /// Name of the kernel, which is part of its parameters' names.
@@ -25,10 +27,10 @@ pub(crate) struct Printer<'a> {
 
 impl Printer<'_> {
     /// The author's lines in a scope of their own.
-    pub(crate) fn inline(&mut self, text: u32, args: &[Arg]) {
+    pub(crate) fn inline(&mut self, text: u32, args: &[Operand]) {
         let code = self.code;
         let views = args.iter().filter_map(|arg| match arg {
-            Arg::Regs(view) => Some(*view),
+            Operand::Regs(view) => Some(*view),
             _ => None,
         });
         let units: Vec<Unit> = views.flat_map(|view| code.regs.units(view)).collect();
@@ -45,7 +47,7 @@ impl Printer<'_> {
     }
 
     /// The unit that repetition `rep` reads or writes.
-    pub(crate) fn element(&self, view: View, rep: u16) -> Unit {
+    pub(crate) fn element(&self, view: RegView, rep: u16) -> Unit {
         self.code
             .regs
             .unit(view, if view.count == 1 { 0 } else { rep })
@@ -114,7 +116,7 @@ impl Printer<'_> {
         }
     }
 
-    fn access(&mut self, access: Access) {
+    fn access(&mut self, access: AccessMode) {
         if access.volatile {
             self.out += ".volatile";
         }
@@ -176,7 +178,9 @@ impl Printer<'_> {
         let operands = inst.op.info().operands;
         let mut args = operands.iter().zip(self.code.args(inst));
         let vector = args.find_map(|(&(form, _), arg)| match (form, arg) {
-            (Form::VDef | Form::VUse | Form::Tied, Arg::Regs(view)) => Some(view.count),
+            (OperandForm::VDef | OperandForm::VUse | OperandForm::Tied, Operand::Regs(view)) => {
+                Some(view.count)
+            }
             _ => None,
         });
         self.out += match vector {
@@ -188,9 +192,23 @@ impl Printer<'_> {
     }
 
     /// Operand `index` as repetition `rep` has it.
-    pub(crate) fn operand(&mut self, inst: &MInst, index: usize, form: Form, arg: Arg, rep: u16) {
+    pub(crate) fn operand(
+        &mut self,
+        inst: &MInst,
+        index: usize,
+        form: OperandForm,
+        arg: Operand,
+        rep: u16,
+    ) {
         match (form, arg) {
-            (Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept, Arg::Regs(view)) => {
+            (
+                OperandForm::VDef
+                | OperandForm::VUse
+                | OperandForm::Tied
+                | OperandForm::Held
+                | OperandForm::Kept,
+                Operand::Regs(view),
+            ) => {
                 let each = view.count / inst.reps;
                 let is_list = each != 1 || inst.op.info().group == InstGroup::Matrix;
                 self.out += if is_list { "{" } else { "" };
@@ -202,7 +220,7 @@ impl Printer<'_> {
                 }
                 self.out += if is_list { "}" } else { "" };
             }
-            (Form::Coords, Arg::Regs(view)) => {
+            (OperandForm::Coords, Operand::Regs(view)) => {
                 self.out.push('{');
                 for i in 0..view.count {
                     self.out += if i == 0 { "" } else { ", " };
@@ -210,32 +228,34 @@ impl Printer<'_> {
                 }
                 self.out += "}]";
             }
-            (Form::Map, Arg::Regs(view)) => {
+            (OperandForm::Map, Operand::Regs(view)) => {
                 self.out.push('[');
                 self.unit(self.element(view, rep));
             }
-            (_, Arg::Regs(view)) => self.unit(self.element(view, rep)),
-            (_, Arg::Imm(bits)) => self.immediate(bits, inst.operand_type(index)),
-            (Form::Addr, Arg::Place(place)) => {
+            (_, Operand::Regs(view)) => self.unit(self.element(view, rep)),
+            (_, Operand::Imm(bits)) => self.immediate(bits, inst.operand_type(index)),
+            (OperandForm::Addr, Operand::Address(place)) => {
                 self.out.push('[');
                 match place {
-                    Place::Register(view, offset) => {
+                    Address::Register(view, offset) => {
                         self.unit(self.code.regs.unit(view, 0));
                         self.offset(offset);
                     }
-                    Place::Shared(offset) => {
+                    Address::Shared(offset) => {
                         self.out += self.shared;
                         self.offset(offset);
                     }
                 }
                 self.out.push(']');
             }
-            (_, Arg::Place(Place::Shared(offset))) => {
+            (_, Operand::Address(Address::Shared(offset))) => {
                 self.out += self.shared;
                 self.offset(offset);
             }
-            (_, Arg::Place(Place::Register(view, _))) => self.unit(self.code.regs.unit(view, 0)),
-            (_, Arg::Special(reg)) => {
+            (_, Operand::Address(Address::Register(view, _))) => {
+                self.unit(self.code.regs.unit(view, 0))
+            }
+            (_, Operand::Special(reg)) => {
                 self.out += match reg {
                     SpecialReg::Tid => "%tid.x",
                     SpecialReg::Lane => "%laneid",
@@ -248,10 +268,10 @@ impl Printer<'_> {
                     SpecialReg::SmId => "%smid",
                 };
             }
-            (_, Arg::Map(i)) => self.map(i),
-            (_, Arg::Log) => self.out += device_print::SYMBOL,
-            (_, Arg::Timer) => self.out += "%globaltimer",
-            (_, Arg::Param(i)) => {
+            (_, Operand::Map(i)) => self.map(i),
+            (_, Operand::Log) => self.out += device_print::SYMBOL,
+            (_, Operand::Timer) => self.out += "%globaltimer",
+            (_, Operand::Param(i)) => {
                 self.out.push('[');
                 self.param(i);
                 self.out.push(']');

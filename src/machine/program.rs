@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use crate::machine::code::{Code, End};
-use crate::machine::inst::{Arg, Form, Place, Ptx};
-use crate::machine::schedule::{orders_shared, reads_shared};
-use crate::regalloc::reg::{Registers, Touch, Unit, View};
-use crate::regalloc::{Delay, Ease, Input, Program};
+use crate::machine::accesses::{orders_shared, reads_shared};
+use crate::machine::function::{MachineFunction, Terminator};
+use crate::machine::inst::{Address, Operand, OperandForm, Ptx};
+use crate::regalloc::reg::{RegView, Registers, Touch, Unit};
+use crate::regalloc::{AllocFunction, Delay, Ease, Input};
 
 /// A kernel to allocate registers for.
-pub(crate) struct CodeProgram<'a>(pub(crate) &'a Code);
+pub(crate) struct CodeProgram<'a>(pub(crate) &'a MachineFunction);
 
-impl Program for CodeProgram<'_> {
+impl AllocFunction for CodeProgram<'_> {
     fn regs(&self) -> &Registers {
         &self.0.regs
     }
@@ -50,7 +50,7 @@ impl Program for CodeProgram<'_> {
         let code = self.0;
         for inst in &code.insts {
             for ((form, _), arg) in inst.op.info().operands.iter().zip(code.args(inst)) {
-                if let (Form::Tied, Arg::Regs(view)) = (form, arg) {
+                if let (OperandForm::Tied, Operand::Regs(view)) = (form, arg) {
                     (0..view.count).for_each(|i| visit(code.regs.unit(*view, i)));
                 }
             }
@@ -69,10 +69,10 @@ impl Program for CodeProgram<'_> {
         for rep in 0..inst.reps {
             for writes in [false, true] {
                 for ((form, _), arg) in operands.iter().zip(code.args(inst)) {
-                    let is_tied = matches!(form, Form::Tied | Form::Held);
-                    let is_dest = is_tied || matches!(form, Form::Def | Form::VDef);
+                    let is_tied = matches!(form, OperandForm::Tied | OperandForm::Held);
+                    let is_dest = is_tied || matches!(form, OperandForm::Def | OperandForm::VDef);
                     let view = match arg {
-                        Arg::Regs(view) | Arg::Place(Place::Register(view, _)) => *view,
+                        Operand::Regs(view) | Operand::Address(Address::Register(view, _)) => *view,
                         _ => continue,
                     };
                     // The destination of a guarded instruction is read as well.
@@ -95,10 +95,10 @@ impl Program for CodeProgram<'_> {
         }
     }
 
-    fn copied(&self, inst: usize) -> Option<(View, View)> {
+    fn copied(&self, inst: usize) -> Option<(RegView, RegView)> {
         let inst = &self.0.insts[inst];
         match (inst.op, self.0.args(inst)) {
-            (Ptx::Mov, &[Arg::Regs(to), Arg::Regs(from)]) if to.count == from.count => {
+            (Ptx::Mov, &[Operand::Regs(to), Operand::Regs(from)]) if to.count == from.count => {
                 Some((to, from))
             }
             _ => None,
@@ -113,8 +113,8 @@ impl Program for CodeProgram<'_> {
 
     fn condition(&self, block: usize) -> Option<Unit> {
         match self.0.blocks[block].end {
-            End::Branch { cond, .. } => Some(cond),
-            End::Return | End::Jump(_) => None,
+            Terminator::Branch { cond, .. } => Some(cond),
+            Terminator::Return | Terminator::Jump(_) => None,
         }
     }
 
@@ -137,18 +137,18 @@ impl Program for CodeProgram<'_> {
             for i in 0..param.count {
                 let to = code.regs.unit(param, i);
                 match arg {
-                    Arg::Regs(view) => {
+                    Operand::Regs(view) => {
                         let i = if view.count == 1 { 0 } else { i };
                         visit(to, Input::Unit(code.regs.unit(view, i)));
                     }
-                    Arg::Imm(bits) => visit(to, Input::Number(bits)),
+                    Operand::Imm(bits) => visit(to, Input::Number(bits)),
                     // Edges carry values, which are registers or numbers.
-                    Arg::Place(_)
-                    | Arg::Special(_)
-                    | Arg::Param(_)
-                    | Arg::Map(_)
-                    | Arg::Timer
-                    | Arg::Log => {}
+                    Operand::Address(_)
+                    | Operand::Special(_)
+                    | Operand::Param(_)
+                    | Operand::Map(_)
+                    | Operand::Timer
+                    | Operand::Log => {}
                 }
             }
         }

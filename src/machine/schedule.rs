@@ -26,10 +26,12 @@
 
 use cranelift_entity::EntitySet;
 
-use super::code::{Code, End};
-use super::inst::{Arg, Form, InstGroup, MInst, Modifier, Place, Ptx};
-use crate::ir::types::AddressSpace;
-use crate::regalloc::reg::{Group, RegClass, Unit, View};
+use super::accesses::{
+    RegisterAccess, Reps, is_pure, orders_shared, reads_shared, visit_registers,
+};
+use super::function::{MachineFunction, Terminator};
+use super::inst::{Address, MInst, Operand, OperandForm, Ptx};
+use crate::regalloc::reg::{Group, RegClass, Unit};
 use crate::settings::diversity::Choices;
 
 /// What needs no more 32-bit registers than this is left as it is: ptxas takes about as many to hide latencies.
@@ -49,23 +51,6 @@ const MANY: u32 = 64;
 
 /// Stands for no item, no instruction and no block.
 const NONE: u32 = u32::MAX;
-
-/// Repetitions of an instruction.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Reps {
-    start: u16,
-    count: u16,
-}
-
-impl Reps {
-    /// All of an instruction.
-    fn all(inst: &MInst) -> Reps {
-        Reps {
-            start: 0,
-            count: inst.reps,
-        }
-    }
-}
 
 /// An instruction or some of its repetitions.
 #[derive(Clone, Copy)]
@@ -115,7 +100,7 @@ impl Known {
 }
 
 /// Most 32-bit registers live within a block, those apart that only other blocks read.
-fn width(code: &Code) -> u32 {
+fn width(code: &MachineFunction) -> u32 {
     let n_units = code.regs.num_units();
     let mut words = vec![0_u8; n_units];
     for group in code.regs.groups.values() {
@@ -127,14 +112,16 @@ fn width(code: &Code) -> u32 {
     for block in code.blocks.iter().rev() {
         let mut live = 0;
         for inst in code.insts[block.insts.clone()].iter().rev() {
-            visit(code, inst, Reps::all(inst), |unit, access| {
+            visit_registers(code, inst, Reps::all(inst), |unit, access| {
                 let unit = unit.as_u32() as usize;
                 match access {
-                    Access::Write if is_live[unit] && inst.guard.is_none() && !inst.is_tied() => {
+                    RegisterAccess::Write
+                        if is_live[unit] && inst.guard.is_none() && !inst.is_tied() =>
+                    {
                         is_live[unit] = false;
                         live -= u32::from(words[unit]);
                     }
-                    Access::Read | Access::FixedRead if !is_live[unit] => {
+                    RegisterAccess::Read | RegisterAccess::FixedRead if !is_live[unit] => {
                         is_live[unit] = true;
                         live += u32::from(words[unit]);
                     }
@@ -182,7 +169,7 @@ impl Bounds {
 
 /// Orders the instructions of all blocks, if much is live in one of them. By other `choices` some kernels stay as they are, or
 /// are ordered though little is live, in any order that keeps to the rules.
-pub(crate) fn schedule(code: &mut Code, mut choices: Choices) {
+pub(crate) fn schedule(code: &mut MachineFunction, mut choices: Choices) {
     let is_diverse = choices.chance(70);
     if is_diverse && choices.chance(20) {
         return;
@@ -199,7 +186,7 @@ pub(crate) fn schedule(code: &mut Code, mut choices: Choices) {
     code.width = Some(width);
     let bounds = Bounds::new(&mut choices, is_diverse);
     let any = if is_diverse { choices } else { Choices::none() };
-    let mut order = Order::new(code, bounds, any);
+    let mut order = Scheduler::new(code, bounds, any);
     let mut first = 0;
     for block in 0..code.blocks.len() {
         let start = order.out.len();
@@ -218,15 +205,15 @@ pub(crate) fn schedule(code: &mut Code, mut choices: Choices) {
 
 /// What hardly takes registers of threads where warpgroups multiply: parameters, and descriptors, which are the same for the
 /// whole warp and stand in registers of its own.
-fn warps_own(code: &Code) -> EntitySet<Unit> {
+fn warps_own(code: &MachineFunction) -> EntitySet<Unit> {
     let mut own = EntitySet::new();
     for inst in &code.insts {
         let is_param = inst.op == Ptx::LdParam;
-        visit(code, inst, Reps::all(inst), |unit, access| {
+        visit_registers(code, inst, Reps::all(inst), |unit, access| {
             let is_descriptor = inst.is_tied()
-                && access != Access::Write
+                && access != RegisterAccess::Write
                 && code.regs.class_of(unit) == RegClass::D;
-            if is_descriptor || is_param && access == Access::Write {
+            if is_descriptor || is_param && access == RegisterAccess::Write {
                 own.insert(unit);
             }
         });
@@ -234,134 +221,20 @@ fn warps_own(code: &Code) -> EntitySet<Unit> {
     own
 }
 
-/// How an item touches a register.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Access {
-    Write,
-    /// By an operand that is this register alone.
-    Read,
-    /// As a guard or as part of a vector.
-    FixedRead,
-    /// Keeps what it holds where the guard is false.
-    Keep,
-}
-
-/// Calls `visit` for what repetitions of an instruction read and then for what they write.
-fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Access)) {
-    let args = code.args(inst);
-    let forms = inst.op.info().operands;
-    let each = |form: Form, view: View| match form {
-        form if form.is_row() => view.count / inst.reps.max(1),
-        _ => 1,
-    };
-    let units = |form: Form, view: View| {
-        let each = each(form, view);
-        match view.count {
-            1 => 0..1,
-            _ if view.is_uniform() => 0..1,
-            _ => reps.start * each..(reps.start + reps.count) * each,
-        }
-    };
-    for (&(form, _), arg) in forms.iter().zip(args) {
-        match (form, arg) {
-            (Form::Def | Form::VDef | Form::Tied | Form::Held, _) => {}
-            (_, Arg::Regs(view) | Arg::Place(Place::Register(view, _))) => {
-                let units = units(form, *view);
-                let access = match units.len() {
-                    1 if !form.is_row() => Access::Read,
-                    _ => Access::FixedRead,
-                };
-                units.for_each(|i| visit(code.regs.unit(*view, i), access));
-            }
-            _ => {}
-        }
-    }
-    if let Some(guard) = inst.guard {
-        visit(guard.pred, Access::FixedRead);
-    }
-    for (&(form, _), arg) in forms.iter().zip(args) {
-        let is_tied = matches!(form, Form::Tied | Form::Held);
-        if let (Form::Def | Form::VDef | Form::Tied | Form::Held, Arg::Regs(view)) = (form, arg) {
-            for i in units(form, *view) {
-                if is_tied || inst.guard.is_some() {
-                    visit(code.regs.unit(*view, i), Access::Keep);
-                }
-                visit(code.regs.unit(*view, i), Access::Write);
-            }
-        }
-    }
-}
-
-/// Whether an instruction does nothing but compute.
-fn is_pure(inst: &MInst) -> bool {
-    match inst.op.info().group {
-        InstGroup::Int
-        | InstGroup::Float
-        | InstGroup::Compare
-        | InstGroup::Convert
-        | InstGroup::Move
-        | InstGroup::Param
-        | InstGroup::Exchange => true,
-        InstGroup::Foreign => matches!(inst.modifier, Modifier::Inline(_, true)),
-        InstGroup::Load
-        | InstGroup::Store
-        | InstGroup::Atomic
-        | InstGroup::Reduce
-        | InstGroup::Copy
-        | InstGroup::Sync
-        | InstGroup::Matrix => false,
-    }
-}
-
-/// Whether an instruction only reads shared memory, so that it can wait until something orders or changes that.
-pub(crate) fn reads_shared(inst: &MInst) -> bool {
-    let is_shared = |modifier| {
-        matches!(
-            modifier,
-            Modifier::Memory(access) if access.space == AddressSpace::Shared && !access.volatile
-        )
-    };
-    inst.op.info().group == InstGroup::Load && is_shared(inst.modifier)
-}
-
-/// Whether reads of shared memory must not move behind an instruction that stays where it is.
-pub(crate) fn orders_shared(inst: &MInst) -> bool {
-    match inst.op.info().group {
-        InstGroup::Store => match inst.modifier {
-            Modifier::Memory(access) => access.space == AddressSpace::Shared,
-            _ => true,
-        },
-        InstGroup::Atomic
-        | InstGroup::Reduce
-        | InstGroup::Copy
-        | InstGroup::Sync
-        | InstGroup::Foreign => true,
-        InstGroup::Int
-        | InstGroup::Float
-        | InstGroup::Compare
-        | InstGroup::Convert
-        | InstGroup::Move
-        | InstGroup::Param
-        | InstGroup::Load
-        | InstGroup::Exchange
-        | InstGroup::Matrix => false,
-    }
-}
-
 /// Makes an instruction some of its repetitions.
-fn take(code: &mut Code, inst: &mut MInst, reps: Reps) {
+fn take(code: &mut MachineFunction, inst: &mut MInst, reps: Reps) {
     let first = code.args.len() as u32;
     let n_args = inst.op.info().operands.len();
-    code.args.resize(code.args.len() + n_args, Arg::Imm(0));
+    code.args.resize(code.args.len() + n_args, Operand::Imm(0));
     parts(code, inst, first, reps);
     (inst.first_arg, inst.reps) = (first, reps.count);
 }
 
 /// Writes the operands of some repetitions of an instruction into the list from `to` on.
-fn parts(code: &mut Code, inst: &MInst, to: u32, Reps { start, count }: Reps) {
+fn parts(code: &mut MachineFunction, inst: &MInst, to: u32, Reps { start, count }: Reps) {
     for (i, &(form, _)) in inst.op.info().operands.iter().enumerate() {
         let arg = match code.args[inst.first_arg as usize + i] {
-            Arg::Regs(view) => Arg::Regs(match form {
+            Operand::Regs(view) => Operand::Regs(match form {
                 form if form.is_row() => {
                     let each = view.count / inst.reps;
                     view.part(start * each, count * each)
@@ -387,11 +260,11 @@ struct Run {
 }
 
 /// State of the walk.
-struct Order {
+struct Scheduler {
     known: Vec<Known>,
     items: Vec<Item>,
     /// What the items read and write.
-    touches: Vec<(Unit, Access)>,
+    touches: Vec<(Unit, RegisterAccess)>,
     /// Items to be written down: each before those below it.
     stack: Vec<u32>,
     out: Vec<MInst>,
@@ -407,9 +280,9 @@ struct Order {
     choices: Choices,
 }
 
-impl Order {
+impl Scheduler {
     /// Makes the items, and notes what holds of registers over the whole program.
-    fn new(code: &Code, bounds: Bounds, choices: Choices) -> Order {
+    fn new(code: &MachineFunction, bounds: Bounds, choices: Choices) -> Scheduler {
         let unknown = Known {
             writer: NONE,
             reads_left: 0,
@@ -422,7 +295,7 @@ impl Order {
             fixed: false,
             words: 0,
         };
-        let mut order = Order {
+        let mut order = Scheduler {
             known: vec![unknown; code.regs.num_units()],
             items: Vec::with_capacity(2 * code.insts.len()),
             touches: Vec::with_capacity(6 * code.insts.len()),
@@ -463,12 +336,12 @@ impl Order {
                 let unit = &mut order.known[known(unit)];
                 (unit.escapes, unit.fixed) = (true, true);
             };
-            if let End::Branch { cond, .. } = block.end {
+            if let Terminator::Branch { cond, .. } = block.end {
                 escape(cond);
             }
             for edge in block.end.edges() {
                 for arg in &code.edge_args[edge.args.clone()] {
-                    if let Arg::Regs(view) = arg {
+                    if let Operand::Regs(view) = arg {
                         code.regs.units(*view).for_each(&mut escape);
                     }
                 }
@@ -478,23 +351,23 @@ impl Order {
     }
 
     /// Makes an item.
-    fn item(&mut self, code: &Code, inst: usize, reps: Reps, block: u32) {
+    fn item(&mut self, code: &MachineFunction, inst: usize, reps: Reps, block: u32) {
         let (known, touches) = (&mut self.known, &mut self.touches);
-        visit(code, &code.insts[inst], reps, |unit, access| {
+        visit_registers(code, &code.insts[inst], reps, |unit, access| {
             touches.push((unit, access));
             let unit = &mut known[unit.as_u32() as usize];
             if unit.block == NONE {
                 unit.block = block;
             }
             unit.escapes |= unit.block != block;
-            unit.fixed |= matches!(access, Access::FixedRead | Access::Keep);
+            unit.fixed |= matches!(access, RegisterAccess::FixedRead | RegisterAccess::Keep);
             match access {
-                Access::Keep => {}
-                Access::Write => {
+                RegisterAccess::Keep => {}
+                RegisterAccess::Write => {
                     unit.rewritten |= unit.last_write != NONE;
                     unit.last_write = inst as u32;
                 }
-                Access::Read | Access::FixedRead => {
+                RegisterAccess::Read | RegisterAccess::FixedRead => {
                     unit.reads_left += 1;
                 }
             }
@@ -516,7 +389,7 @@ impl Order {
     }
 
     /// Orders a block with these items.
-    fn block(&mut self, code: &mut Code, items: std::ops::Range<u32>) {
+    fn block(&mut self, code: &mut MachineFunction, items: std::ops::Range<u32>) {
         let mut waiting = Vec::new();
         for k in items.clone() {
             let inst = code.insts[self.items[k as usize].inst as usize];
@@ -546,13 +419,13 @@ impl Order {
     /// The 32-bit registers that items write.
     fn words(&self, items: &[u32]) -> u32 {
         let touches = items.iter().flat_map(|&k| &self.touches[self.touches(k)]);
-        let writes = touches.filter(|&&(_, access)| access == Access::Write);
+        let writes = touches.filter(|&&(_, access)| access == RegisterAccess::Write);
         let words = writes.map(|&(unit, _)| self.known[unit.as_u32() as usize].words as u32);
         words.sum()
     }
 
     /// Writes down what is computed before item `end` from what is read, in the old order.
-    fn consume(&mut self, code: &mut Code, reads: &[u32], end: u32) {
+    fn consume(&mut self, code: &mut MachineFunction, reads: &[u32], end: u32) {
         let Some(&first) = reads.first() else {
             return;
         };
@@ -563,12 +436,13 @@ impl Order {
             next += usize::from(is_read);
             let touches = &self.touches[self.touches(k)];
             let is_consumer = touches.iter().any(|&(unit, access)| {
-                matches!(access, Access::Read | Access::FixedRead) && is_made.contains(unit)
+                matches!(access, RegisterAccess::Read | RegisterAccess::FixedRead)
+                    && is_made.contains(unit)
             });
             if is_read || is_consumer {
                 let writes = touches
                     .iter()
-                    .filter(|(_, access)| *access == Access::Write);
+                    .filter(|(_, access)| *access == RegisterAccess::Write);
                 is_made.extend(writes.map(|&(unit, _)| unit));
             }
             if is_consumer {
@@ -578,19 +452,19 @@ impl Order {
     }
 
     /// Whether an item stays where it is.
-    fn is_root(&mut self, code: &Code, k: u32) -> bool {
+    fn is_root(&mut self, code: &MachineFunction, k: u32) -> bool {
         let item = self.items[k as usize];
         let inst = &code.insts[item.inst as usize];
         let mut is_root = !(is_pure(inst) || reads_shared(inst)) || inst.guard.is_some();
         for &(unit, access) in &self.touches[self.touches(k)] {
             let known = &mut self.known[unit.as_u32() as usize];
             match access {
-                Access::Keep => {}
-                Access::Write => {
+                RegisterAccess::Keep => {}
+                RegisterAccess::Write => {
                     known.writer = k;
                     is_root |= known.rewritten;
                 }
-                Access::Read | Access::FixedRead => {
+                RegisterAccess::Read | RegisterAccess::FixedRead => {
                     // Read before it is written for the last time, perhaps in a loop.
                     is_root |= known.rewritten && item.inst <= known.last_write;
                 }
@@ -600,7 +474,7 @@ impl Order {
     }
 
     /// Writes an item down, after what it needs.
-    fn evaluate(&mut self, code: &mut Code, k: u32) {
+    fn evaluate(&mut self, code: &mut MachineFunction, k: u32) {
         self.stack.push(k);
         while let Some(&k) = self.stack.last() {
             if self.items[k as usize].done {
@@ -615,7 +489,7 @@ impl Order {
             let touches = start as usize..items[k as usize].end as usize;
             for &(unit, access) in &self.touches[touches] {
                 let writer = known[unit.as_u32() as usize].writer;
-                let reads = matches!(access, Access::Read | Access::FixedRead);
+                let reads = matches!(access, RegisterAccess::Read | RegisterAccess::FixedRead);
                 if reads && writer < k && !items[writer as usize].done {
                     stack.push(writer);
                 }
@@ -635,7 +509,7 @@ impl Order {
         }
     }
 
-    fn write(&mut self, code: &mut Code, k: u32) {
+    fn write(&mut self, code: &mut MachineFunction, k: u32) {
         self.items[k as usize].done = true;
         let item = self.items[k as usize];
         let mut inst = code.insts[item.inst as usize];
@@ -647,8 +521,8 @@ impl Order {
         let now = self.out.len() as u32;
         let is_param = inst.op == Ptx::LdParam;
         let is_load = matches!(inst.op, Ptx::Ld | Ptx::LdEvict | Ptx::LdWide);
-        let reads_half = |&(unit, access): &(Unit, Access)| {
-            access != Access::Write && code.regs.class_of(unit) == RegClass::H
+        let reads_half = |&(unit, access): &(Unit, RegisterAccess)| {
+            access != RegisterAccess::Write && code.regs.class_of(unit) == RegClass::H
         };
         let is_widening =
             inst.op == Ptx::Cvt && self.touches[self.touches(k)].iter().any(reads_half);
@@ -656,8 +530,8 @@ impl Order {
             let known = &mut self.known[unit.as_u32() as usize];
             known.touched = now;
             match access {
-                Access::Keep => {}
-                Access::Write => {
+                RegisterAccess::Keep => {}
+                RegisterAccess::Write => {
                     self.live += known.born(item.inst);
                     if is_param {
                         code.params.insert(unit);
@@ -667,7 +541,7 @@ impl Order {
                         code.widened.insert(unit);
                     }
                 }
-                Access::Read | Access::FixedRead => {
+                RegisterAccess::Read | RegisterAccess::FixedRead => {
                     known.reads_left -= 1;
                     if known.reads_left == 0 && !known.escapes {
                         self.live -= i32::from(known.words);
@@ -696,7 +570,7 @@ impl Order {
     }
 
     /// Makes repetitions that follow each other one instruction again, and notes which packs fell apart.
-    fn end_run(&mut self, code: &mut Code) {
+    fn end_run(&mut self, code: &mut MachineFunction) {
         let run = std::mem::take(&mut self.run);
         if !run.is_split {
             return;
@@ -713,7 +587,7 @@ impl Order {
             parts(code, &original, last.first_arg, run.reps);
         }
         for i in 0..original.op.info().operands.len() {
-            if let Arg::Regs(view) = code.args[original.first_arg as usize + i] {
+            if let Operand::Regs(view) = code.args[original.first_arg as usize + i] {
                 for unit in code.regs.units(view) {
                     self.torn.insert(code.regs.group_of(unit));
                 }
@@ -723,16 +597,16 @@ impl Order {
 
     /// Makes operands again that were made from nothing before a stretch of high pressure; tells whether something
     /// stands for one of them.
-    fn replace(&mut self, code: &mut Code, inst: &mut MInst) -> bool {
+    fn replace(&mut self, code: &mut MachineFunction, inst: &mut MInst) -> bool {
         let mut replaced = false;
         let n_args = inst.op.info().operands.len();
         for i in 0..n_args {
             let arg = code.args[inst.first_arg as usize + i];
             let form = inst.op.info().operands[i].0;
-            if form == Form::Def || form.is_row() {
+            if form == OperandForm::Def || form.is_row() {
                 continue;
             }
-            let (Arg::Regs(view) | Arg::Place(Place::Register(view, _))) = arg else {
+            let (Operand::Regs(view) | Operand::Address(Address::Register(view, _))) = arg else {
                 continue;
             };
             if !view.is_uniform() {
@@ -752,7 +626,7 @@ impl Order {
                 for i in 0..maker.op.info().operands.len() {
                     code.args.push(code.args[maker.first_arg as usize + i]);
                 }
-                code.args[first] = Arg::Regs(whole);
+                code.args[first] = Operand::Regs(whole);
                 (maker.first_arg, maker.reps) = (first as u32, 1);
                 self.end_run(code);
                 self.out.push(maker);
@@ -771,10 +645,10 @@ impl Order {
                 inst.first_arg = first as u32;
                 replaced = true;
                 code.args[first + i] = match arg {
-                    Arg::Place(Place::Register(_, offset)) => {
-                        Arg::Place(Place::Register(view, offset))
+                    Operand::Address(Address::Register(_, offset)) => {
+                        Operand::Address(Address::Register(view, offset))
                     }
-                    _ => Arg::Regs(view),
+                    _ => Operand::Regs(view),
                 };
             }
         }
@@ -782,7 +656,7 @@ impl Order {
     }
 
     /// Whether a register's value is made from nothing and can be made again.
-    fn is_free(&self, code: &Code, known: Known) -> bool {
+    fn is_free(&self, code: &MachineFunction, known: Known) -> bool {
         if known.writer == NONE || known.escapes || known.fixed || known.rewritten {
             return false;
         }
@@ -790,7 +664,7 @@ impl Order {
         inst.guard.is_none()
             && match inst.op {
                 Ptx::LdParam | Ptx::Special | Ptx::Symbol => true,
-                Ptx::Mov => matches!(code.args(inst)[1], Arg::Imm(_)),
+                Ptx::Mov => matches!(code.args(inst)[1], Operand::Imm(_)),
                 _ => false,
             }
     }

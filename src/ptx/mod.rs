@@ -1,8 +1,8 @@
 //! PTX text of machine code.
 
+pub(crate) mod module;
 mod params;
 mod register_bound;
-pub(crate) mod write;
 
 pub(crate) use params::check_params;
 

@@ -2,7 +2,7 @@
 
 use crate::error::CompileError;
 use crate::ir::function::ThreadFunction;
-use crate::ir::recipe::{MAP_ALIGN, MAP_BYTES};
+use crate::ir::map_recipe::{MAP_ALIGN, MAP_BYTES};
 use crate::limits::PARAMETER_BYTES;
 use crate::settings::PtxVersion;
 

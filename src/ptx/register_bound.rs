@@ -21,9 +21,9 @@ use std::fmt;
 
 use crate::ir::attrs::Attrs;
 use crate::ir::function::ThreadFunction;
+use crate::ir::matrix_units::When;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{AddressSpace, Elem, Scalar};
-use crate::ir::units::When;
 use crate::settings::{Target, Usage};
 
 /// Registers by which a prediction may be too low.

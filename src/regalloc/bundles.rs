@@ -9,7 +9,7 @@
 use cranelift_entity::EntitySet;
 
 use super::live::{LiveRange, Liveness};
-use super::{Input, Program};
+use super::{AllocFunction, Input};
 use crate::regalloc::reg::{Group, Unit};
 use crate::settings::diversity::Choices;
 
@@ -29,7 +29,7 @@ pub(crate) struct Bundles {
 impl Bundles {
     /// Joins what can be joined, or by other `choices` some of it.
     pub(crate) fn compute(
-        program: &impl Program,
+        program: &impl AllocFunction,
         live: &Liveness,
         choices: &mut Choices,
     ) -> Bundles {
@@ -75,7 +75,7 @@ impl Bundles {
     }
 
     /// Joins what changes in flight along every way, whatever the choices.
-    fn keep_in_flight(&mut self, program: &impl Program, live: &Liveness) {
+    fn keep_in_flight(&mut self, program: &impl AllocFunction, live: &Liveness) {
         let mut changing = EntitySet::new();
         program.in_flight(|unit| {
             changing.insert(unit);
@@ -107,7 +107,7 @@ impl Bundles {
     /// Joins the bundles of two units so that the units fall together, if they can be.
     fn want(
         &mut self,
-        program: &impl Program,
+        program: &impl AllocFunction,
         live: &Liveness,
         to: Unit,
         from: Unit,

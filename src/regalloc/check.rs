@@ -3,7 +3,7 @@
 //! The program is run symbolically on named registers. The state says for each register which values it holds for
 //! sure: a set of units and numbers, because a copy between equal names makes a register hold two. Where ways meet, sets
 //! are intersected; states only shrink, so an error found on the way is an error. The order in which the repetitions
-//! of an instruction read and write is that of the text ([`Program::replay`]), not what the allocator was told.
+//! of an instruction read and write is that of the text ([`AllocFunction::replay`]), not what the allocator was told.
 //!
 //! - A read must find its unit in its register. A write leaves its unit alone there, and nothing else holds it: what was
 //!   copied from a unit before it is written once more is no longer that unit. (Where a unit has one place that writes it,
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use smallvec::SmallVec;
 
-use super::{Allocation, Input, Move, Program, Source};
+use super::{AllocFunction, Allocation, Input, Move, MoveSource};
 use crate::regalloc::reg::{RegClass, Unit};
 
 /// A value that a register may hold.
@@ -54,7 +54,10 @@ pub(crate) enum CheckError {
 type State = Vec<SmallVec<[Held; 2]>>;
 
 /// Checks an allocation.
-pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(), CheckError> {
+pub(crate) fn check(
+    program: &impl AllocFunction,
+    allocation: &Allocation,
+) -> Result<(), CheckError> {
     let regs = program.regs();
     let mut base = [0; 4];
     let mut n_registers = 0;
@@ -190,7 +193,7 @@ pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(
 }
 
 /// For each unit whether more than one place writes it.
-fn written_often(program: &impl Program) -> Vec<bool> {
+fn written_often(program: &impl AllocFunction) -> Vec<bool> {
     let mut times = vec![0_u8; program.regs().num_units()];
     let mut count = |unit: Unit| {
         let times = &mut times[unit.as_u32() as usize];
@@ -218,8 +221,8 @@ fn run_moves(
     for m in moves {
         let to = locate(m.class, m.to)?;
         state[to] = match m.source {
-            Source::Register(name) => state[locate(m.class, name)?].clone(),
-            Source::Number(bits) => SmallVec::from_slice(&[Held::Number(bits)]),
+            MoveSource::Register(name) => state[locate(m.class, name)?].clone(),
+            MoveSource::Number(bits) => SmallVec::from_slice(&[Held::Number(bits)]),
         };
     }
     Ok(())

@@ -8,7 +8,7 @@
 //! where it reads, and `2s + 1`, where it writes. A range is half open. Parameters are written at the start of
 //! their block, arguments of a jump are read at its end.
 
-use super::{Delay, Ease, Input, Program};
+use super::{AllocFunction, Delay, Ease, Input};
 use cranelift_entity::EntitySet;
 
 use crate::regalloc::reg::{Group, RegClass, Touch, Unit};
@@ -40,7 +40,7 @@ pub(crate) struct Liveness {
     pub(crate) least_words: u32,
     /// The same as `light_words`, where what is read from shared memory counts from its first use on ([`Delay`]).
     pub(crate) late_words: u32,
-    /// The same as `light_words`, around instructions that change what is in flight ([`Program::in_flight`]) alone.
+    /// The same as `light_words`, around instructions that change what is in flight ([`AllocFunction::in_flight`]) alone.
     pub(crate) flight_words: u32,
     /// 32-bit registers live around each instruction.
     pub(crate) words_at: Vec<u32>,
@@ -130,7 +130,7 @@ impl Gathered {
 
 impl Liveness {
     /// Analyses a program.
-    pub(crate) fn compute(program: &impl Program) -> Liveness {
+    pub(crate) fn compute(program: &impl AllocFunction) -> Liveness {
         let regs = program.regs();
         let mut scan = Scan {
             live: vec![0; regs.num_units().div_ceil(64)],
@@ -185,7 +185,7 @@ impl Liveness {
 
 /// What is put off ([`Delay`]) by the instruction before which it must be there at the latest, in ascending order: the first that
 /// reads it or orders accesses, or the last of the block.
-fn settled(program: &impl Program) -> Vec<(usize, Unit)> {
+fn settled(program: &impl AllocFunction) -> Vec<(usize, Unit)> {
     let mut settled = Vec::new();
     let mut waits = vec![false; program.regs().num_units()];
     let mut waiting: Vec<Unit> = Vec::new();
@@ -220,7 +220,7 @@ fn settled(program: &impl Program) -> Vec<(usize, Unit)> {
 }
 
 /// The units live at the start of each block.
-fn live_sets(program: &impl Program) -> Vec<Set> {
+fn live_sets(program: &impl AllocFunction) -> Vec<Set> {
     let n_blocks = program.num_blocks();
     if n_blocks < 2 {
         return vec![Set::new(); n_blocks];
@@ -299,7 +299,7 @@ struct Scan {
 
 impl Scan {
     /// Scans a block whose end has the slot before `slot`; gives the slot of its start.
-    fn block(&mut self, program: &impl Program, block: usize, slot: u32) -> u32 {
+    fn block(&mut self, program: &impl AllocFunction, block: usize, slot: u32) -> u32 {
         let regs = program.regs();
         let mut slot = slot - 1;
         let at_start = std::mem::take(&mut self.result.at_start);
@@ -401,7 +401,7 @@ impl Scan {
     }
 
     /// A unit need not be there before this place.
-    fn put_off(&mut self, program: &impl Program, unit: Unit) {
+    fn put_off(&mut self, program: &impl AllocFunction, unit: Unit) {
         let i = unit.as_u32() as usize;
         if self.live[i / 64] >> (i % 64) & 1 != 0 && program.ease(unit) == Ease::None {
             self.put_off[i] = true;
@@ -410,7 +410,7 @@ impl Scan {
     }
 
     /// A unit is live before `end`.
-    fn read(&mut self, program: &impl Program, unit: Unit, end: u32) {
+    fn read(&mut self, program: &impl AllocFunction, unit: Unit, end: u32) {
         let i = unit.as_u32() as usize;
         let group = program.regs().group_of(unit);
         if self.live[i / 64] >> (i % 64) & 1 != 0 {
@@ -437,12 +437,12 @@ impl Scan {
     }
 
     /// A unit that is written is live at least while it is.
-    fn born(&mut self, program: &impl Program, unit: Unit, point: u32) {
+    fn born(&mut self, program: &impl AllocFunction, unit: Unit, point: u32) {
         self.read(program, unit, point + 1);
     }
 
     /// A unit is not live before `start`.
-    fn write(&mut self, program: &impl Program, unit: Unit, start: u32) {
+    fn write(&mut self, program: &impl AllocFunction, unit: Unit, start: u32) {
         let i = unit.as_u32() as usize;
         if self.live[i / 64] >> (i % 64) & 1 == 0 {
             return;

@@ -9,14 +9,14 @@
 //!                                                                                           \--check--> proof
 //! ```
 //!
-//! The allocator sees a program through [`Program`] and knows nothing of instructions.
+//! The allocator sees a program through [`AllocFunction`] and knows nothing of instructions.
 
 use std::ops::Range;
 
 use bundles::Bundles;
 use live::Liveness;
 
-use crate::regalloc::reg::{RegClass, Registers, Touch, Unit, View};
+use crate::regalloc::reg::{RegClass, RegView, Registers, Touch, Unit};
 use crate::settings::diversity::Choices;
 
 mod bundles;
@@ -60,7 +60,7 @@ pub(crate) enum Delay {
 }
 
 /// A program as the allocator sees it.
-pub(crate) trait Program {
+pub(crate) trait AllocFunction {
     /// Groups of units.
     fn regs(&self) -> &Registers;
     /// Number of blocks; the first is the entry, which has no parameters and no predecessors.
@@ -79,7 +79,7 @@ pub(crate) trait Program {
     /// unit that is written only under a predicate is read before.
     fn replay(&self, inst: usize, visit: impl FnMut(u16, Unit, bool));
     /// Destination and source of an instruction that only copies registers, element by element.
-    fn copied(&self, inst: usize) -> Option<(View, View)>;
+    fn copied(&self, inst: usize) -> Option<(RegView, RegView)>;
     /// The units of a block's parameters.
     fn params(&self, block: usize, visit: impl FnMut(Unit));
     /// The unit that the end of a block reads to choose among its ways out.
@@ -97,7 +97,7 @@ pub(crate) trait Program {
 
 /// What a move reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum MoveSource {
     /// A register of the destination's class.
     Register(u32),
     /// A number.
@@ -109,7 +109,7 @@ pub(crate) enum Source {
 pub(crate) struct Move {
     pub(crate) class: RegClass,
     pub(crate) to: u32,
-    pub(crate) source: Source,
+    pub(crate) source: MoveSource,
 }
 
 /// Names of registers, and the moves on the edges.
@@ -150,7 +150,7 @@ const ORDERED: [u32; 2] = [12, 6];
 ///
 /// The constants are fitted to the kernels of `tests/compiler/ptxas.rs` and `tests/compiler/registers.rs`; both tests assert that nine of
 /// ten are within 8 of ptxas.
-fn predict(program: &impl Program, live: &Liveness) -> u32 {
+fn predict(program: &impl AllocFunction, live: &Liveness) -> u32 {
     /// What it adds where it spreads code, and how far it does.
     const SPREAD: [u32; 2] = [4, 40];
     if has_in_flight(program) {
@@ -173,7 +173,7 @@ fn predict(program: &impl Program, live: &Liveness) -> u32 {
 /// How much that is was chosen on one half of the kernels of `tests/compiler/spills.rs`, where 5 of 75 that spill are missed and 6 of 76
 /// that are foretold do not spill; of the other half these are 5 of 64 and 6 of 65. From 12 to 6 little changes. The test asserts
 /// less than a tenth each over all.
-fn need(program: &impl Program, live: &Liveness) -> u32 {
+fn need(program: &impl AllocFunction, live: &Liveness) -> u32 {
     /// What ptxas saves.
     const SAVED: u32 = 10;
     /// What it adds to what lives around sums in flight, which stays where it is: exactly so much for plain products.
@@ -191,14 +191,14 @@ fn need(program: &impl Program, live: &Liveness) -> u32 {
 }
 
 /// Whether something changes behind the back of the program, as sums of warpgroups do.
-fn has_in_flight(program: &impl Program) -> bool {
+fn has_in_flight(program: &impl AllocFunction) -> bool {
     let mut any = false;
     program.in_flight(|_| any = true);
     any
 }
 
 /// Allocates registers. By other `choices` fewer of them are shared, names are any free ones, and moves come in any order.
-pub(crate) fn allocate(program: &impl Program, mut choices: Choices) -> Allocation {
+pub(crate) fn allocate(program: &impl AllocFunction, mut choices: Choices) -> Allocation {
     let mut choices = match choices.chance(70) {
         true => choices,
         false => Choices::none(),
@@ -227,7 +227,7 @@ pub(crate) fn allocate(program: &impl Program, mut choices: Choices) -> Allocati
 
 /// Whether the moves of a way back to a loop's start can come before the branch at the end of `block`.
 fn may_run_ahead(
-    program: &impl Program,
+    program: &impl AllocFunction,
     live: &Liveness,
     allocation: &Allocation,
     block: usize,
@@ -248,7 +248,7 @@ fn may_run_ahead(
         .condition(block)
         .is_some_and(|c| is_changed(place(c)));
     for m in &moves[other] {
-        if let Source::Register(name) = m.source {
+        if let MoveSource::Register(name) = m.source {
             is_free &= !is_changed((m.class, name));
         }
     }
@@ -265,7 +265,7 @@ fn may_run_ahead(
 }
 
 /// Writes the moves on the edges.
-fn place_moves(program: &impl Program, allocation: &mut Allocation, choices: &mut Choices) {
+fn place_moves(program: &impl AllocFunction, allocation: &mut Allocation, choices: &mut Choices) {
     let mut spares: [Option<u32>; 4] = [None; 4];
     for block in 0..program.num_blocks() {
         let mut out: [Vec<Move>; 2] = Default::default();
@@ -274,8 +274,10 @@ fn place_moves(program: &impl Program, allocation: &mut Allocation, choices: &mu
             program.inputs(block, edge, |to, input| {
                 let class = program.regs().class_of(to);
                 let source = match input {
-                    Input::Unit(unit) => Source::Register(allocation.names[unit.as_u32() as usize]),
-                    Input::Number(bits) => Source::Number(bits),
+                    Input::Unit(unit) => {
+                        MoveSource::Register(allocation.names[unit.as_u32() as usize])
+                    }
+                    Input::Number(bits) => MoveSource::Number(bits),
                 };
                 parallel.push(Move {
                     class,

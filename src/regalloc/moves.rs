@@ -3,7 +3,7 @@
 //! Moves whose destination nobody else still reads are written first; what is left are cycles, which one
 //! spare register opens (the usual algorithm; each destination occurs once, so cycles are disjoint).
 
-use super::{Move, Source};
+use super::{Move, MoveSource};
 use crate::regalloc::reg::RegClass;
 
 /// Orders `moves` (destinations differ) into a sequence with the same effect. `spare` gives a register of a class
@@ -17,18 +17,18 @@ pub(crate) fn sequentialize(moves: &[Move], mut spare: impl FnMut(RegClass) -> u
     let mut readers = Readers::default();
     for &m in moves.iter() {
         match m.source {
-            Source::Register(from) if from == m.to => {}
-            Source::Register(from) => {
+            MoveSource::Register(from) if from == m.to => {}
+            MoveSource::Register(from) => {
                 pending.push((m.class, m.to, from));
                 *readers.of(m.class, from) += 1;
             }
-            Source::Number(_) => numbers.push(m),
+            MoveSource::Number(_) => numbers.push(m),
         }
     }
     let copy = |class, to, from| Move {
         class,
         to,
-        source: Source::Register(from),
+        source: MoveSource::Register(from),
     };
     while let Some(&(class, to, _)) = pending.first() {
         let before = pending.len();
@@ -84,7 +84,7 @@ mod tests {
             .map(|&(to, from)| Move {
                 class: RegClass::W,
                 to,
-                source: Source::Register(from),
+                source: MoveSource::Register(from),
             })
             .collect();
         let mut expected: Vec<u32> = (0..9).collect();
@@ -93,7 +93,7 @@ mod tests {
         }
         let mut found: Vec<u32> = (0..9).collect();
         for m in sequentialize(&parallel, |_| 8) {
-            if let Source::Register(from) = m.source {
+            if let MoveSource::Register(from) = m.source {
                 found[m.to as usize] = found[from as usize];
             }
         }

@@ -1,7 +1,7 @@
 //! Registers before and after allocation.
 //!
 //! A *unit* is one virtual register. A *group* is a row of units of one class that belong to one value;
-//! the allocator gives it adjacent names and never tears it. A [`View`] is how an instruction refers to
+//! the allocator gives it adjacent names and never tears it. A [`RegView`] is how an instruction refers to
 //! units: a row with a step, so that a scalar stands for all elements of a pack (step 0) and a conversion
 //! writes every second register (step 2), or a list, which is what renaming ops leave behind.
 
@@ -69,7 +69,7 @@ pub(crate) struct GroupData {
 
 /// Units an operand refers to, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct View {
+pub(crate) struct RegView {
     /// First unit, or place in the table of lists.
     base: u32,
     /// Distance from one to the next.
@@ -157,9 +157,9 @@ impl Registers {
     }
 
     /// All units of a group.
-    pub(crate) fn whole(&self, group: Group) -> View {
+    pub(crate) fn whole(&self, group: Group) -> RegView {
         let data = self.groups[group];
-        View {
+        RegView {
             base: data.first.as_u32(),
             step: 1,
             count: data.count,
@@ -168,7 +168,7 @@ impl Registers {
     }
 
     /// A view of the given units, as a row if they stand in one.
-    pub(crate) fn view_of(&mut self, units: &[Unit]) -> View {
+    pub(crate) fn view_of(&mut self, units: &[Unit]) -> RegView {
         let count = units.len() as u16;
         let base = units.first().map_or(0, |u| u.as_u32());
         let step = match units {
@@ -180,7 +180,7 @@ impl Registers {
             step.checked_mul(i).and_then(|d| d.checked_add(base)) == Some(u.as_u32())
         });
         if is_row {
-            return View {
+            return RegView {
                 base,
                 step: step as u16,
                 count,
@@ -189,7 +189,7 @@ impl Registers {
         }
         let base = self.lists.len() as u32;
         self.lists.extend_from_slice(units);
-        View {
+        RegView {
             base,
             step: 1,
             count,
@@ -198,7 +198,7 @@ impl Registers {
     }
 
     /// Unit `i` of a view.
-    pub(crate) fn unit(&self, view: View, i: u16) -> Unit {
+    pub(crate) fn unit(&self, view: RegView, i: u16) -> Unit {
         let place = view.base + u32::from(view.step) * u32::from(i);
         if view.listed {
             self.lists[place as usize]
@@ -208,12 +208,12 @@ impl Registers {
     }
 
     /// The units of a view.
-    pub(crate) fn units(&self, view: View) -> impl Iterator<Item = Unit> + '_ {
+    pub(crate) fn units(&self, view: RegView) -> impl Iterator<Item = Unit> + '_ {
         (0..view.count).map(move |i| self.unit(view, i))
     }
 
     /// Whether a view is a whole group in order.
-    pub(crate) fn is_whole(&self, view: View) -> bool {
+    pub(crate) fn is_whole(&self, view: RegView) -> bool {
         if view.listed || view.count == 0 || (view.step != 1 && view.count > 1) {
             return false;
         }
@@ -222,10 +222,10 @@ impl Registers {
     }
 }
 
-impl View {
+impl RegView {
     /// The same unit `count` times.
-    pub(crate) fn repeat(self, count: u16) -> View {
-        View {
+    pub(crate) fn repeat(self, count: u16) -> RegView {
+        RegView {
             step: 0,
             count,
             ..self
@@ -233,8 +233,8 @@ impl View {
     }
 
     /// Every second unit, from `start` (0 or 1) on.
-    pub(crate) fn every_second(self, start: u16) -> View {
-        View {
+    pub(crate) fn every_second(self, start: u16) -> RegView {
+        RegView {
             base: self.base + u32::from(start) * u32::from(self.step),
             step: 2 * self.step,
             count: self.count / 2,
@@ -243,8 +243,8 @@ impl View {
     }
 
     /// Units `from .. from + count`.
-    pub(crate) fn part(self, from: u16, count: u16) -> View {
-        View {
+    pub(crate) fn part(self, from: u16, count: u16) -> RegView {
+        RegView {
             base: self.base + u32::from(from) * u32::from(self.step),
             count,
             ..self
@@ -258,12 +258,12 @@ impl View {
 
     /// The same view after the units from `old` on, `count` of them, became those from `new` on at distance `step`;
     /// none if it refers to others.
-    pub(crate) fn moved(self, old: Unit, count: u16, new: Unit, step: u16) -> Option<View> {
+    pub(crate) fn moved(self, old: Unit, count: u16, new: Unit, step: u16) -> Option<RegView> {
         let within = self.base.checked_sub(old.as_u32())?;
         if self.listed || within >= u32::from(count) {
             return None;
         }
-        Some(View {
+        Some(RegView {
             base: new.as_u32() + within * u32::from(step),
             step: self.step * step,
             ..self

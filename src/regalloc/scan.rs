@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 
 use cranelift_entity::EntitySet;
 
-use super::Program;
+use super::AllocFunction;
 use super::bundles::Bundles;
 use super::live::Liveness;
 use crate::regalloc::reg::{Group, Unit};
@@ -75,7 +75,7 @@ struct Interval {
 
 /// The number of each unit's name within its class, and how many names each class has.
 pub(crate) fn assign_names(
-    program: &impl Program,
+    program: &impl AllocFunction,
     live: &Liveness,
     bundles: &Bundles,
     choices: &mut Choices,

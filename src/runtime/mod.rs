@@ -76,7 +76,7 @@
 //! | `TILELIFT_DUMP=DIR` | writes the IR after every pass, the PTX and the cubin of every kernel |
 //! | `TILELIFT_OVERRIDE=DIR` | takes PTX from there in place of what is made: edited files of a dump, under their names |
 //!
-//! Switches are `1`, `on`, `true`, `yes` or the opposite, in any case; what cannot be read is told by a warning.
+//! Switches are `1`, `on`, `true`, `yes` or the opposite, in any case; what cannot be read gives a warning.
 
 mod api;
 mod build;
@@ -104,7 +104,7 @@ pub use api::warning::on_warning;
 pub use build::ahead::{Compiled, CompiledParam};
 pub use build::dump::Dump;
 pub use build::rust_module::{RustModule, rust_module};
-pub use execute::maps::{Emulated, emulated};
+pub use execute::maps::{EmulatedLaunch, emulated};
 
 /// The 16-bit floats that buffers hold and launches take: those of the crate `half`.
 pub use half::{bf16, f16};

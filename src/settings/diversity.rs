@@ -11,7 +11,7 @@
 
 /// A place in the compiler with a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Site {
+pub enum ChoiceSite {
     /// Whether products read their factors from shared memory.
     Sharing,
     /// Whether loops are pipelined, with how many stages, and whether by way of registers.
@@ -36,7 +36,7 @@ pub struct Choices(Option<u64>);
 
 impl Choices {
     /// The choices of a place; those without a seed are always the same.
-    pub fn new(seed: Option<u64>, site: Site) -> Choices {
+    pub fn new(seed: Option<u64>, site: ChoiceSite) -> Choices {
         Choices(seed.map(|seed| mix(seed ^ mix(site as u64 + 1))))
     }
 
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn without_a_seed_nothing_changes() {
-        let mut choices = Choices::new(None, Site::Order);
+        let mut choices = Choices::new(None, ChoiceSite::Order);
         let mut items = [1, 2, 3, 4];
         choices.shuffle(&mut items);
         assert_eq!((items, choices.below(9)), ([1, 2, 3, 4], 0));
@@ -94,10 +94,13 @@ mod tests {
             let mut choices = Choices::new(Some(seed), site);
             [0; 8].map(|_: u32| choices.below(1000))
         };
-        assert_eq!(numbers(7, Site::Order), numbers(7, Site::Order));
-        assert_ne!(numbers(7, Site::Order), numbers(7, Site::Offsets));
-        assert_ne!(numbers(7, Site::Order), numbers(8, Site::Order));
-        let mut choices = Choices::new(Some(0), Site::Layouts);
+        assert_eq!(numbers(7, ChoiceSite::Order), numbers(7, ChoiceSite::Order));
+        assert_ne!(
+            numbers(7, ChoiceSite::Order),
+            numbers(7, ChoiceSite::Offsets)
+        );
+        assert_ne!(numbers(7, ChoiceSite::Order), numbers(8, ChoiceSite::Order));
+        let mut choices = Choices::new(Some(0), ChoiceSite::Layouts);
         let mut seen = [false; 5];
         (0..100).for_each(|_| seen[choices.below(5)] = true);
         assert_eq!(seen, [true; 5]);

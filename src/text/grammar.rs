@@ -5,7 +5,7 @@ use super::ast::{
     At, RawAttr, RawBlock, RawExtent, RawFunction, RawInst, RawLayout, RawLiteral, RawMap,
     RawParam, RawPartition, RawSlot, RawTarget, RawType,
 };
-use super::lexer::{Kind, Token, unquote};
+use super::lexer::{Token, TokenKind, unquote};
 use super::parse::{Code, MAX_ERRORS, MAX_NESTING, ParseError, Pos};
 use super::quote::quoted;
 use crate::ir::level::{Level, Thread, Tile};
@@ -27,7 +27,7 @@ pub(crate) fn parse<'a>(
         errors,
     };
     let mut functions = Vec::new();
-    while parser.peek().kind != Kind::End && parser.errors.len() < MAX_ERRORS {
+    while parser.peek().kind != TokenKind::End && parser.errors.len() < MAX_ERRORS {
         match parser.function() {
             Ok(func) => functions.push(func),
             Err(error) => {
@@ -41,7 +41,7 @@ pub(crate) fn parse<'a>(
 
 struct Parser<'t, 'a> {
     text: &'a str,
-    /// Ended by [`Kind::End`], which is never passed.
+    /// Ended by [`TokenKind::End`], which is never passed.
     tokens: &'t [Token<'a>],
     at: usize,
     errors: &'t mut Vec<ParseError>,
@@ -68,7 +68,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn next(&mut self) -> Token<'a> {
         let token = self.peek();
-        if token.kind != Kind::End {
+        if token.kind != TokenKind::End {
             self.at += 1;
         }
         token
@@ -81,16 +81,16 @@ impl<'a> Parser<'_, 'a> {
 
     fn on_same_line(&self) -> bool {
         let token = self.peek();
-        token.kind != Kind::End && token.pos.line == self.last_line()
+        token.kind != TokenKind::End && token.pos.line == self.last_line()
     }
 
     fn is_punct(&self, c: char) -> bool {
-        self.peek().kind == Kind::Punct(c)
+        self.peek().kind == TokenKind::Punct(c)
     }
 
     fn is_word(&self, word: &str) -> bool {
         let token = self.peek();
-        token.kind == Kind::Word && token.text == word
+        token.kind == TokenKind::Word && token.text == word
     }
 
     fn accept(&mut self, c: char) -> bool {
@@ -112,7 +112,7 @@ impl<'a> Parser<'_, 'a> {
     fn unexpected<T>(&self, expected: &str) -> Result<T> {
         let token = self.peek();
         let found = match token.kind {
-            Kind::End => "the end of the text".to_owned(),
+            TokenKind::End => "the end of the text".to_owned(),
             _ => format!("`{}`", quoted(token.text)),
         };
         let message = format!("expected {expected}, found {found}");
@@ -149,7 +149,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn word(&mut self, expected: &str) -> Result<At<&'a str>> {
         let token = self.peek();
-        if token.kind != Kind::Word {
+        if token.kind != TokenKind::Word {
             return self.unexpected(expected);
         }
         self.next();
@@ -162,7 +162,7 @@ impl<'a> Parser<'_, 'a> {
     fn number<T: std::str::FromStr>(&mut self, expected: &str) -> Result<T> {
         let token = self.peek();
         match (token.kind, token.text.parse()) {
-            (Kind::Number, Ok(number)) => {
+            (TokenKind::Number, Ok(number)) => {
                 self.next();
                 Ok(number)
             }
@@ -174,7 +174,7 @@ impl<'a> Parser<'_, 'a> {
     fn entity(&mut self, prefix: &str, expected: &str) -> Result<At<u32>> {
         let token = self.peek();
         let number = match token.kind {
-            Kind::Word => entity_number(token.text, prefix),
+            TokenKind::Word => entity_number(token.text, prefix),
             _ => None,
         };
         match number {
@@ -197,7 +197,9 @@ impl<'a> Parser<'_, 'a> {
     /// Whether a token names an entity, even one whose number is too large.
     fn is_entity(token: Token<'a>, prefix: &str) -> bool {
         let digits = token.text.strip_prefix(prefix).unwrap_or("");
-        token.kind == Kind::Word && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+        token.kind == TokenKind::Word
+            && !digits.is_empty()
+            && digits.bytes().all(|b| b.is_ascii_digit())
     }
 
     fn value(&mut self) -> Result<At<u32>> {
@@ -211,8 +213,8 @@ impl<'a> Parser<'_, 'a> {
             let opens = [Tile::KEYWORD, Thread::KEYWORD]
                 .iter()
                 .any(|k| self.is_word(k))
-                && self.peek_after().kind == Kind::Punct('@');
-            if opens || self.peek().kind == Kind::End {
+                && self.peek_after().kind == TokenKind::Punct('@');
+            if opens || self.peek().kind == TokenKind::End {
                 return;
             }
             self.next();
@@ -228,12 +230,12 @@ impl<'a> Parser<'_, 'a> {
             let token = self.peek();
             let done = depth == 0 && token.pos.line != line;
             match token.kind {
-                Kind::End => return,
+                TokenKind::End => return,
                 _ if done => return,
-                Kind::Punct('{') => depth += 1,
+                TokenKind::Punct('{') => depth += 1,
                 // The brace that closes what the line stands in.
-                Kind::Punct('}') if depth == 0 => return,
-                Kind::Punct('}') => depth -= 1,
+                TokenKind::Punct('}') if depth == 0 => return,
+                TokenKind::Punct('}') => depth -= 1,
                 _ => {}
             }
             line = token.pos.line;
@@ -251,7 +253,7 @@ impl<'a> Parser<'_, 'a> {
         self.expect('@')?;
         let pos = self.peek().pos;
         let name = match self.peek().kind {
-            Kind::String => self.string()?,
+            TokenKind::String => self.string()?,
             _ => self.word("the function's name")?.it.to_owned(),
         };
         self.expect('(')?;
@@ -321,7 +323,7 @@ impl<'a> Parser<'_, 'a> {
     fn param(&mut self) -> Result<RawParam> {
         let value = self.value()?;
         let name = match self.peek().kind {
-            Kind::String => self.string()?,
+            TokenKind::String => self.string()?,
             _ => format!("v{}", value.it),
         };
         self.expect(':')?;
@@ -494,8 +496,8 @@ impl<'a> Parser<'_, 'a> {
     fn starts_inst(&self) -> bool {
         let token = self.peek();
         let label = Self::is_entity(token, "block")
-            && matches!(self.peek_after().kind, Kind::Punct(':' | '('));
-        !(token.kind == Kind::End || token.kind == Kind::Punct('}') || label)
+            && matches!(self.peek_after().kind, TokenKind::Punct(':' | '('));
+        !(token.kind == TokenKind::End || token.kind == TokenKind::Punct('}') || label)
     }
 
     fn inst(&mut self, depth: usize) -> Result<RawInst<'a>> {
@@ -515,7 +517,7 @@ impl<'a> Parser<'_, 'a> {
             source_line: None,
             regions: Vec::new(),
         };
-        if self.on_same_line() && self.peek().kind == Kind::Word {
+        if self.on_same_line() && self.peek().kind == TokenKind::Word {
             self.operands(&mut inst)?;
         }
         let block_follows = Self::is_entity(self.peek_after(), "block");
@@ -603,11 +605,11 @@ impl<'a> Parser<'_, 'a> {
     fn literal(&mut self) -> Result<RawLiteral<'a>> {
         let token = self.peek();
         match token.kind {
-            Kind::Word => {
+            TokenKind::Word => {
                 self.next();
                 if token.text == "nan" && self.accept(':') {
                     let bits = self.peek();
-                    if bits.kind != Kind::Number {
+                    if bits.kind != TokenKind::Number {
                         return self.unexpected("the bits of a NaN, as in nan:0x7fc00001");
                     }
                     self.next();
@@ -616,14 +618,14 @@ impl<'a> Parser<'_, 'a> {
                 }
                 Ok(RawLiteral::Word(token.text))
             }
-            Kind::Number => {
+            TokenKind::Number => {
                 self.next();
                 Ok(RawLiteral::Number(token.text))
             }
-            Kind::Punct('[') => {
+            TokenKind::Punct('[') => {
                 self.next();
                 let mut list = Vec::new();
-                while self.peek().kind == Kind::Number {
+                while self.peek().kind == TokenKind::Number {
                     list.push(self.next().text);
                     if !self.accept(',') {
                         break;
@@ -632,8 +634,8 @@ impl<'a> Parser<'_, 'a> {
                 self.expect(']')?;
                 Ok(RawLiteral::List(list))
             }
-            Kind::String => Ok(RawLiteral::Text(self.string()?)),
-            Kind::Punct(_) | Kind::End => {
+            TokenKind::String => Ok(RawLiteral::Text(self.string()?)),
+            TokenKind::Punct(_) | TokenKind::End => {
                 self.unexpected("a word, a number, a list or a text in quotes")
             }
         }
@@ -709,7 +711,7 @@ impl<'a> Parser<'_, 'a> {
     fn extents(&mut self) -> Result<Shape> {
         let pos = self.peek().pos;
         let mut extents: Vec<u64> = Vec::new();
-        while self.peek().kind == Kind::Number {
+        while self.peek().kind == TokenKind::Number {
             extents.push(self.number("an extent")?);
             if !self.accept(',') {
                 break;

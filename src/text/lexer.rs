@@ -7,7 +7,7 @@ use super::parse::{Code, Comment, ParseError, Pos};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// Letters, digits, `_` and `$`, not starting with a digit.
     Word,
     /// A number: starts with a digit or `-`.
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'a> {
     /// What it is.
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     /// Its text.
     pub(crate) text: &'a str,
     /// Byte offset of its start.
@@ -33,7 +33,7 @@ pub(crate) struct Token<'a> {
     pub(crate) pos: Pos,
 }
 
-/// The tokens of a text, ended by [`Kind::End`].
+/// The tokens of a text, ended by [`TokenKind::End`].
 #[derive(Debug, Default)]
 pub(crate) struct Lexed<'a> {
     pub(crate) tokens: Vec<Token<'a>>,
@@ -43,7 +43,7 @@ pub(crate) struct Lexed<'a> {
 
 /// What a byte begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     Space,
     Word,
     Digit,
@@ -54,18 +54,18 @@ enum Class {
 }
 
 /// What each byte begins.
-static CLASSES: [Class; 256] = {
-    let mut classes = [Class::Other; 256];
+static CLASSES: [CharClass; 256] = {
+    let mut classes = [CharClass::Other; 256];
     let mut byte = 0;
     while byte < 256 {
         classes[byte] = match byte as u8 {
-            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => Class::Space,
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => Class::Word,
-            b'0'..=b'9' | b'-' => Class::Digit,
-            b'"' => Class::Quote,
-            b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' => Class::Punct,
-            b',' | b':' | b'=' | b'@' | b'#' | b';' => Class::Punct,
-            _ => Class::Other,
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => CharClass::Space,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => CharClass::Word,
+            b'0'..=b'9' | b'-' => CharClass::Digit,
+            b'"' => CharClass::Quote,
+            b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' => CharClass::Punct,
+            b',' | b':' | b'=' | b'@' | b'#' | b';' => CharClass::Punct,
+            _ => CharClass::Other,
         };
         byte += 1;
     }
@@ -85,7 +85,7 @@ pub(crate) fn lex(text: &str) -> Lexed<'_> {
     }
     let last = text.lines().next_back().unwrap_or("");
     out.tokens.push(Token {
-        kind: Kind::End,
+        kind: TokenKind::End,
         text: "",
         start: text.len(),
         pos: Pos {
@@ -110,18 +110,18 @@ fn lex_line<'a>(line: &'a str, line_start: usize, number: u32, out: &mut Lexed<'
             column: (at - continued) as u32 + 1,
         };
         let (kind, length) = match CLASSES[usize::from(byte)] {
-            Class::Space => {
+            CharClass::Space => {
                 at += 1;
                 continue;
             }
-            Class::Word => {
+            CharClass::Word => {
                 let is_word = |&&b: &&u8| is_word_byte(b);
                 let more = bytes[at + 1..].iter().take_while(is_word).count();
-                (Kind::Word, 1 + more)
+                (TokenKind::Word, 1 + more)
             }
-            Class::Digit => (Kind::Number, number_length(rest)),
-            Class::Quote => match string_length(rest) {
-                Some(length) => (Kind::String, length),
+            CharClass::Digit => (TokenKind::Number, number_length(rest)),
+            CharClass::Quote => match string_length(rest) {
+                Some(length) => (TokenKind::String, length),
                 None => {
                     let message = "the string does not end on its line; add `\"`";
                     out.errors
@@ -129,7 +129,7 @@ fn lex_line<'a>(line: &'a str, line_start: usize, number: u32, out: &mut Lexed<'
                     return;
                 }
             },
-            Class::Punct => {
+            CharClass::Punct => {
                 // `[16; #0]`, `[16; shared]` and `[16; shared #0]` are types.
                 let is_place = || {
                     let behind = rest[1..].trim_start();
@@ -149,9 +149,9 @@ fn lex_line<'a>(line: &'a str, line_start: usize, number: u32, out: &mut Lexed<'
                     }
                     _ => {}
                 }
-                (Kind::Punct(char::from(byte)), 1)
+                (TokenKind::Punct(char::from(byte)), 1)
             }
-            Class::Other => {
+            CharClass::Other => {
                 let c = rest.chars().next().unwrap_or_default();
                 if !c.is_whitespace() {
                     let message = format!("unexpected character {c:?}; remove it");
@@ -163,7 +163,7 @@ fn lex_line<'a>(line: &'a str, line_start: usize, number: u32, out: &mut Lexed<'
             }
         };
         let token = &rest[..length];
-        if kind == Kind::String {
+        if kind == TokenKind::String {
             continued += token.len() - token.chars().count();
         }
         tokens_here = true;

@@ -41,7 +41,7 @@
 //! elem      = number format | "ptr" "<" number format ["," "shared"] ">" | "token"
 //! ```
 //! The ops, their operands and attributes are those of the table in [`crate::ir::ops`]; `tests/filetests/OPS.md` lists the
-//! types that each is tested with, and the words of numbers those of [`crate::ir::recipe::NumberOp`].
+//! types that each is tested with, and the words of numbers those of [`crate::ir::map_recipe::NumberOp`].
 //!
 //! An instruction stands on one line, up to the `{` of its regions; elsewhere lines do not matter. `@12` is
 //! the line of the source it comes from. The entry block states no parameters: they are the function's.

@@ -27,7 +27,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ir::attrs::make;
 use crate::ir::dfg::{BlockCall, InstData, ValueList};
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
@@ -90,7 +90,10 @@ fn remove_marks(func: &mut ThreadFunction, marks: &FxHashMap<Value, Value>) {
 /// Whether a thread computes it by itself from its operands.
 fn is_own(func: &ThreadFunction, inst: Inst) -> bool {
     let class = func.dfg.insts[inst].op.info().effects.class;
-    matches!(class, Class::Constant | Class::Elementwise | Class::Shape)
+    matches!(
+        class,
+        OpClass::Constant | OpClass::Elementwise | OpClass::Shape
+    )
 }
 
 /// Where the instructions of a block go.
@@ -144,7 +147,7 @@ fn chosen(
             Some(_) if stays => Some(Late::Behind),
             None if is_order_late && !is_free => Some(Late::Behind),
             // A block ends behind all.
-            None if data.class() == Class::End => Some(Late::Behind),
+            None if data.class() == OpClass::End => Some(Late::Behind),
             how => how,
         };
         if let Some(how) = how {
@@ -195,7 +198,7 @@ fn parts(func: &ThreadFunction, marks: &FxHashMap<Value, Value>, block: Block) -
             continue;
         }
         let is_among = |set: &EntitySet<Value>| data.results.iter().any(|&r| set.contains(r));
-        let is_constant = data.op.info().effects.class == Class::Constant;
+        let is_constant = data.op.info().effects.class == OpClass::Constant;
         let (is_wanted, is_last) = (is_among(&wanted), is_among(&last));
         let is_between = is_wanted || is_among(&seldom);
         let how = late.get(&inst).copied();
@@ -387,7 +390,7 @@ fn compare_again(
         };
         let data = &func.dfg.insts[inst];
         let is_truth = func.dfg.ty(value).elem == Elem::I1;
-        if is_truth && data.op.info().effects.class == Class::Elementwise && seen.insert(value) {
+        if is_truth && data.op.info().effects.class == OpClass::Elementwise && seen.insert(value) {
             stack.push((value, true));
             stack.extend(data.args.iter().map(|&arg| (arg, false)));
         }

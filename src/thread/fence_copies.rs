@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use super::insert_barriers::overlap;
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
-use crate::ir::effects::{Class, How, Proxy, Space};
+use crate::ir::effects::{AccessSpace, How, OpClass, Proxy};
 use crate::ir::entities::Slot;
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::ThreadOp;
@@ -27,10 +27,10 @@ pub fn fence_copies(func: &mut ThreadFunction) -> usize {
         let is_copy = func.dfg.insts[inst].op == ThreadOp::TensorCopy;
         for access in func.accesses(inst) {
             match (access.space, access.proxy, access.how) {
-                (Space::Shared(Some(slot)), Proxy::Generic, How::Read | How::Atomic) => {
+                (AccessSpace::Shared(Some(slot)), Proxy::Generic, How::Read | How::Atomic) => {
                     loaded.insert(slot);
                 }
-                (Space::Shared(Some(slot)), _, How::Write) if is_copy => {
+                (AccessSpace::Shared(Some(slot)), _, How::Write) if is_copy => {
                     filled.insert(slot);
                 }
                 _ => {}
@@ -64,7 +64,10 @@ pub fn fence_copies(func: &mut ThreadFunction) -> usize {
                 _ => {
                     let class = data.class();
                     is_fenced
-                        && matches!(class, Class::Constant | Class::Elementwise | Class::Shape)
+                        && matches!(
+                            class,
+                            OpClass::Constant | OpClass::Elementwise | OpClass::Shape
+                        )
                 }
             };
             with_fences.push(inst);

@@ -48,13 +48,13 @@ use cranelift_entity::SecondaryMap;
 
 use crate::ir::attrs::{Attr, Attrs, SpecialReg, make};
 use crate::ir::dfg::InstData;
-use crate::ir::effects::{Access, Class, How, Proxy, Space};
+use crate::ir::effects::{Access, AccessSpace, How, OpClass, Proxy};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
+use crate::ir::matrix_units::When;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
-use crate::ir::units::When;
 use crate::layout::warpgroup;
 
 /// Accesses since the last barrier.
@@ -209,7 +209,7 @@ impl Pending {
     }
 }
 
-/// Most groups of products that are told apart.
+/// Most groups of products that are distinguished.
 const MOST_GROUPS: u32 = 8;
 
 /// What must stand in front of an instruction.
@@ -332,7 +332,7 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
             with_barriers.push(inst);
             behind = match func.dfg.insts[inst].class() {
                 _ if is_barrier => Some(inst),
-                Class::Constant | Class::Elementwise | Class::Shape => behind,
+                OpClass::Constant | OpClass::Elementwise | OpClass::Shape => behind,
                 _ => None,
             };
         }
@@ -378,7 +378,7 @@ fn make_group_barrier(func: &mut ThreadFunction, number: Value) -> Inst {
 fn by_engines(func: &ThreadFunction) -> BTreeSet<Slot> {
     let accesses = func.all_insts().flat_map(|(_, inst)| func.accesses(inst));
     let slots = accesses.filter_map(|access| match (access.space, access.proxy) {
-        (Space::Shared(slot), Proxy::Async) => slot,
+        (AccessSpace::Shared(slot), Proxy::Async) => slot,
         _ => None,
     });
     let slots: BTreeSet<Slot> = slots.collect();
@@ -420,9 +420,9 @@ fn step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut Pending)
 /// Whether an instruction may tell others of what is in device memory.
 fn publishes(data: &InstData<Thread>) -> bool {
     match data.class() {
-        Class::Foreign => true,
+        OpClass::Foreign => true,
         // What threads and engines say to each other.
-        Class::Sync => !matches!(
+        OpClass::Sync => !matches!(
             data.op,
             ThreadOp::WgmmaFence
                 | ThreadOp::Wgmma
@@ -437,15 +437,15 @@ fn publishes(data: &InstData<Thread>) -> bool {
                 | ThreadOp::BulkWaitRead
                 | ThreadOp::BulkWait
         ),
-        Class::Constant
-        | Class::Elementwise
-        | Class::Shape
-        | Class::Exchange
-        | Class::Matrix
-        | Class::Memory
-        | Class::Report
-        | Class::Region
-        | Class::End => false,
+        OpClass::Constant
+        | OpClass::Elementwise
+        | OpClass::Shape
+        | OpClass::Exchange
+        | OpClass::Matrix
+        | OpClass::Memory
+        | OpClass::Report
+        | OpClass::Region
+        | OpClass::End => false,
     }
 }
 
@@ -455,39 +455,41 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
     let accesses = func.accesses(inst);
     let apart = data.apart().is_some();
     let meets_product = |access: &Access| match access.space {
-        Space::Shared(Some(slot)) => pending.meets_product(func, slot, access, apart),
-        Space::Shared(None) | Space::Global(_) | Space::Log => false,
+        AccessSpace::Shared(Some(slot)) => pending.meets_product(func, slot, access, apart),
+        AccessSpace::Shared(None) | AccessSpace::Global(_) | AccessSpace::Log => false,
     };
     let wait = accesses.iter().any(meets_product);
     if wait {
         pending.finish(0);
     }
     let clashes = |access: &Access| match access.space {
-        Space::Shared(Some(slot)) => pending.clashes_in(func, slot, access, apart),
-        Space::Global(pointer) => {
+        AccessSpace::Shared(Some(slot)) => pending.clashes_in(func, slot, access, apart),
+        AccessSpace::Global(pointer) => {
             let copied = data.copied().is_some();
             let clash = pending.clashes_at(facts.origins[pointer], access.how, copied);
             clash.then_some(Waiters::All)
         }
         // Of what names no slot nobody knows whom it meets.
-        Space::Shared(None) | Space::Log => None,
+        AccessSpace::Shared(None) | AccessSpace::Log => None,
     };
     let mut barrier = accesses.iter().filter_map(clashes).max();
     if wait {
         barrier = Some(Waiters::All);
     }
     let meets_bytes = |access: &Access| match access.space {
-        Space::Shared(Some(slot)) if access.how != How::Read => pending.is_sent_from(func, slot),
-        Space::Shared(_) | Space::Global(_) | Space::Log => None,
+        AccessSpace::Shared(Some(slot)) if access.how != How::Read => {
+            pending.is_sent_from(func, slot)
+        }
+        AccessSpace::Shared(_) | AccessSpace::Global(_) | AccessSpace::Log => None,
     };
     let meets_boxes = |access: &Access| match access.space {
         // What is written twice has a barrier between.
-        Space::Global(_) if data.op == ThreadOp::TensorStore => false,
-        Space::Global(pointer) => {
+        AccessSpace::Global(_) if data.op == ThreadOp::TensorStore => false,
+        AccessSpace::Global(pointer) => {
             let meets = |&sent: &Origin| sent.meets(facts.origins[pointer]);
             access.how == How::Atomic || pending.sent.iter().any(meets)
         }
-        Space::Shared(_) | Space::Log => false,
+        AccessSpace::Shared(_) | AccessSpace::Log => false,
     };
     let is_whole = publishes(data) || accesses.iter().any(meets_boxes);
     let sent_from = accesses.iter().filter_map(meets_bytes).max();
@@ -510,15 +512,15 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
     }
     for access in &accesses {
         match access.space {
-            Space::Shared(Some(slot)) if data.op == ThreadOp::TensorStore => {
+            AccessSpace::Shared(Some(slot)) if data.op == ThreadOp::TensorStore => {
                 pending.sending.insert(slot);
             }
-            Space::Shared(Some(slot)) => pending.note_slot(slot, access),
-            Space::Global(pointer) if data.op == ThreadOp::TensorStore => {
+            AccessSpace::Shared(Some(slot)) => pending.note_slot(slot, access),
+            AccessSpace::Global(pointer) if data.op == ThreadOp::TensorStore => {
                 pending.sent.insert(facts.origins[pointer]);
             }
-            Space::Global(pointer) => pending.note_load(facts.origins[pointer], data, access),
-            Space::Shared(None) | Space::Log => {}
+            AccessSpace::Global(pointer) => pending.note_load(facts.origins[pointer], data, access),
+            AccessSpace::Shared(None) | AccessSpace::Log => {}
         }
     }
     Needed {

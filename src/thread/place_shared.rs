@@ -11,7 +11,7 @@
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use crate::ir::attrs::Attrs;
-use crate::ir::effects::Space;
+use crate::ir::effects::AccessSpace;
 use crate::ir::entities::{Block, Inst, Slot};
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::ThreadOp;
@@ -23,7 +23,7 @@ const FREE_BYTES: u32 = 4096;
 
 /// Where slots lie in time: positions of the first and last access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LiveRange {
+pub struct SlotLiveRange {
     /// The slot.
     pub slot: Slot,
     /// Position of the first access.
@@ -64,7 +64,7 @@ pub fn place_shared(func: &mut ThreadFunction, choices: &mut Choices) -> u32 {
 }
 
 /// Places slots one after the other where nothing that lives with them is; gives where the last one ends.
-fn first_fit(func: &mut ThreadFunction, ranges: &[LiveRange], choices: &mut Choices) -> u32 {
+fn first_fit(func: &mut ThreadFunction, ranges: &[SlotLiveRange], choices: &mut Choices) -> u32 {
     let mut end = 0;
     for (i, &here) in ranges.iter().enumerate() {
         let mut taken: Vec<(u32, u32)> = ranges[..i]
@@ -92,7 +92,7 @@ fn first_fit(func: &mut ThreadFunction, ranges: &[LiveRange], choices: &mut Choi
 }
 
 /// The slots that live at once where they take the most bytes, the largest first.
-pub fn fullest(func: &ThreadFunction) -> Vec<LiveRange> {
+pub fn fullest(func: &ThreadFunction) -> Vec<SlotLiveRange> {
     let ranges = live_ranges(func);
     let bytes = |slot: Slot| func.slots[slot].bytes;
     // The sum is largest where a range begins.
@@ -100,9 +100,9 @@ pub fn fullest(func: &ThreadFunction) -> Vec<LiveRange> {
         let live = ranges.iter().copied();
         live.filter(move |r| r.first <= position && position <= r.last)
     };
-    let sum = |r: &&LiveRange| at(r.first).map(|r| u64::from(bytes(r.slot))).sum::<u64>();
+    let sum = |r: &&SlotLiveRange| at(r.first).map(|r| u64::from(bytes(r.slot))).sum::<u64>();
     let most = ranges.iter().max_by_key(sum).map(|r| r.first);
-    let mut found: Vec<LiveRange> = most.into_iter().flat_map(at).collect();
+    let mut found: Vec<SlotLiveRange> = most.into_iter().flat_map(at).collect();
     found.sort_by_key(|r| (std::cmp::Reverse(bytes(r.slot)), r.slot));
     found
 }
@@ -117,14 +117,14 @@ fn padded(func: &ThreadFunction, slot: Slot) -> u32 {
 fn slots_of(func: &ThreadFunction, inst: Inst) -> impl Iterator<Item = Slot> {
     let accesses = func.accesses(inst).into_iter();
     accesses.filter_map(|access| match access.space {
-        Space::Shared(slot) => slot,
-        Space::Global(_) | Space::Log => None,
+        AccessSpace::Shared(slot) => slot,
+        AccessSpace::Global(_) | AccessSpace::Log => None,
     })
 }
 
 /// The live range of each slot that is accessed, in the order of first accesses.
-pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
-    let mut ranges: Vec<LiveRange> = Vec::new();
+pub fn live_ranges(func: &ThreadFunction) -> Vec<SlotLiveRange> {
+    let mut ranges: Vec<SlotLiveRange> = Vec::new();
     let mut range_of: SecondaryMap<Slot, Option<usize>> = SecondaryMap::new();
     let mut bounds: Vec<(Block, u32, u32)> = Vec::new();
     let mut position = 0;
@@ -149,7 +149,7 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
                 let place = *range_of[slot].get_or_insert(ranges.len());
                 match ranges.get_mut(place) {
                     Some(range) => range.last = position,
-                    None => ranges.push(LiveRange {
+                    None => ranges.push(SlotLiveRange {
                         slot,
                         first: position,
                         last: position,
@@ -169,7 +169,7 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
     }
     let block_at = |position| bounds.partition_point(|b| b.2 <= position);
     // What lives within a block needs nothing of loops.
-    let spans_blocks = |range: &LiveRange| block_at(range.first) != block_at(range.last);
+    let spans_blocks = |range: &SlotLiveRange| block_at(range.first) != block_at(range.last);
     if ranges.iter().any(spans_blocks) {
         let loops = loops(func, &bounds);
         for range in ranges.iter_mut().filter(|range| spans_blocks(range)) {
@@ -206,7 +206,7 @@ fn loops(func: &ThreadFunction, bounds: &[(Block, u32, u32)]) -> Vec<(u32, u32)>
     loops
 }
 
-fn widen(range: &mut LiveRange, loops: &[(u32, u32)]) {
+fn widen(range: &mut SlotLiveRange, loops: &[(u32, u32)]) {
     let mut changed = true;
     while changed {
         changed = false;

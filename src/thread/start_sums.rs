@@ -9,10 +9,10 @@
 //!     brif d, loop(t), end(t)                 brif d, loop(t, 1), end(t)
 //! end(e):                                 end(e):
 //!     r = wgmma_wait e                        w = wgmma_wait e
-//!                                             brif c, behind(w), zeros
+//!                                             brif c, after(w), zeros
 //!                                         zeros:
-//!                                             jump behind(0)
-//!                                         behind(r):
+//!                                             jump after(0)
+//!                                         after(r):
 //! ```
 //!
 //! Sums of 128 x 128 in 128 threads are 128 registers each, and a persistent kernel with short sums writes zeros to them for each program
@@ -59,8 +59,8 @@ pub fn start_sums(func: &mut ThreadFunction) -> usize {
         return 0;
     }
     let loops = Loops::with_function(func);
-    fences.retain(|&(block, _)| loops.contain(block));
-    let uses = Uses::of(func);
+    fences.retain(|&(block, _)| loops.is_in_loop(block));
+    let uses = Readers::of(func);
     let found = fences.into_iter();
     let found: Vec<Start> = found
         .filter_map(|(block, fence)| uses.start(func, block, fence))
@@ -72,7 +72,7 @@ pub fn start_sums(func: &mut ThreadFunction) -> usize {
 }
 
 /// Who reads values.
-struct Uses {
+struct Readers {
     /// Instructions that read a value, once for each operand, and edges that hand it on.
     readers: FxHashMap<Value, Vec<Reader>>,
     blocks: FxHashMap<Inst, Block>,
@@ -86,8 +86,8 @@ enum Reader {
     Edge(Block, Value),
 }
 
-impl Uses {
-    fn of(func: &ThreadFunction) -> Uses {
+impl Readers {
+    fn of(func: &ThreadFunction) -> Readers {
         let mut readers: FxHashMap<Value, Vec<Reader>> = FxHashMap::default();
         let mut blocks = FxHashMap::default();
         for (block, inst) in func.all_insts() {
@@ -105,7 +105,7 @@ impl Uses {
                 }
             }
         }
-        Uses {
+        Readers {
             readers,
             blocks,
             domtree: DomTree::with_cfg(&Cfg::with_function(func)),
@@ -189,7 +189,7 @@ fn change(func: &mut ThreadFunction, start: &Start) {
     // Whether it is an iteration behind the first.
     let number = ThreadType::scalar(Elem::I32);
     let later = func.dfg.append_param(start.head, number);
-    let mut none = Value::from_u32(0);
+    let mut zero = Value::from_u32(0);
     for block in func.order.blocks.clone() {
         let Some(last) = func.order.last(block) else {
             continue;
@@ -198,24 +198,24 @@ fn change(func: &mut ThreadFunction, start: &Start) {
         if !func.dfg.insts[last].blocks.iter().any(enters) {
             continue;
         }
-        let mut one = InstData::new(ThreadOp::Const, &[]);
-        one.attrs.push(make::value(u64::from(block != start.from)));
-        let one = func.dfg.make_inst(one, &[number]);
+        let mut flag = InstData::new(ThreadOp::Const, &[]);
+        flag.attrs.push(make::value(u64::from(block != start.from)));
+        let flag = func.dfg.make_inst(flag, &[number]);
         let place = func.order.insts(block).len() - 1;
-        func.order.insert(block, place, one);
-        let one = func.dfg.insts[one].results[0];
+        func.order.insert(block, place, flag);
+        let flag = func.dfg.insts[flag].results[0];
         if block == start.from {
-            none = one;
+            zero = flag;
         }
         let calls = &mut func.dfg.insts[last].blocks;
         for call in calls.iter_mut().filter(|call| enters(call)) {
-            call.args.push(one);
+            call.args.push(flag);
         }
     }
     let Some(block) = func.order.block_of(start.products) else {
         return;
     };
-    let mut adds = InstData::new(ThreadOp::Icmp, &[later, none]);
+    let mut adds = InstData::new(ThreadOp::Icmp, &[later, zero]);
     adds.attrs.push(make::ipred(IntPred::Ne));
     let adds = func.dfg.make_inst(adds, &[ThreadType::scalar(Elem::I1)]);
     let insts = func.order.insts(block).iter();
@@ -225,12 +225,12 @@ fn change(func: &mut ThreadFunction, start: &Start) {
     func.dfg.insts[start.products].args.push(adds);
     func.dfg.insts[start.zeros].attrs.push(make::unread(Flag));
     if let (Some(wait), Some(condition)) = (start.end, condition) {
-        zeros_behind(func, wait, condition, start, zeros);
+        zeros_after(func, wait, condition, start, zeros);
     }
 }
 
-/// Splits the block behind a wait: where the loop has not run, sums are zero.
-fn zeros_behind(
+/// Splits the block after a wait: where the loop has not run, sums are zero.
+fn zeros_after(
     func: &mut ThreadFunction,
     wait: Inst,
     condition: Value,
@@ -243,10 +243,10 @@ fn zeros_behind(
     let mut front = func.order.insts(block).to_vec();
     let place = front.iter().take_while(|&&inst| inst != wait).count() + 1;
     let rest = front.split_off(place.min(front.len()));
-    let [none, behind] = [(); 2].map(|()| func.dfg.make_block());
+    let [zeros_block, after] = [(); 2].map(|()| func.dfg.make_block());
     let sums = func.dfg.insts[wait].results[0];
     let ty = func.dfg.ty(sums);
-    let either = func.dfg.append_param(behind, ty);
+    let either = func.dfg.append_param(after, ty);
     for (_, inst) in func.all_insts().collect::<Vec<_>>() {
         let change = |value| if value == sums { either } else { value };
         func.dfg.map_uses(inst, change);
@@ -264,19 +264,19 @@ fn zeros_behind(
     });
     let mut branch = InstData::new(ThreadOp::Brif, &[condition]);
     branch.loc = func.dfg.insts[wait].loc;
-    let (ran, none_ran) = (call(behind, &[sums]), call(none, &[]));
+    let (ran, did_not) = (call(after, &[sums]), call(zeros_block, &[]));
     match runs_first {
-        true => branch.blocks.extend([ran, none_ran]),
-        false => branch.blocks.extend([none_ran, ran]),
+        true => branch.blocks.extend([ran, did_not]),
+        false => branch.blocks.extend([did_not, ran]),
     }
     front.push(func.dfg.make_inst(branch, &[]));
     let mut jump = InstData::new(ThreadOp::Jump, &[]);
-    jump.blocks.push(call(behind, &[zeros]));
+    jump.blocks.push(call(after, &[zeros]));
     let jump = func.dfg.make_inst(jump, &[]);
     let place = func.order.blocks.iter().position(|&b| b == block);
     let place = place.map_or(func.order.blocks.len(), |place| place + 1);
-    func.order.blocks.splice(place..place, [none, behind]);
+    func.order.blocks.splice(place..place, [zeros_block, after]);
     func.order.replace(block, front);
-    func.order.replace(none, vec![jump]);
-    func.order.replace(behind, rest);
+    func.order.replace(zeros_block, vec![jump]);
+    func.order.replace(after, rest);
 }

@@ -46,7 +46,7 @@ fn reordered(edit: &mut Editor<'_>, inst: Inst) -> Option<Value> {
     let worthwhile = is_changed(edit, offset) && !is_changed(edit, base) && !is_changed(edit, last);
     worthwhile.then_some(())?;
     let ty = edit.ty(data.args[0]);
-    let base = edit.emit(TileOp::Splat, &[scalar], &[], ty);
+    let base = edit.build(TileOp::Splat, &[scalar], &[], ty);
     let base = edit.op(TileOp::Addptr, &[base, last]);
     let offset = edit.repeat(offset, &repeats);
     Some(edit.op(TileOp::Addptr, &[base, offset]))

@@ -156,7 +156,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn emit(&mut self, mut data: InstData<Tile>, ty: TileType) -> Value {
+    fn build(&mut self, mut data: InstData<Tile>, ty: TileType) -> Value {
         data.loc = self.loc;
         let inst = self.func.dfg.make_inst(data, &[ty]);
         self.made.push(inst);
@@ -179,7 +179,7 @@ impl<'a> Rewriter<'a> {
                 data.results.clear();
                 data.args[0] = value;
                 let elem = self.func.dfg.ty(value).elem;
-                value = self.emit(data, to.with_elem(elem));
+                value = self.build(data, to.with_elem(elem));
             }
             offsets.push(value);
         }
@@ -197,7 +197,7 @@ impl<'a> Rewriter<'a> {
                 let ty = TileType::scalar(self.func.dfg.ty(step).elem);
                 let mut data = InstData::new(TileOp::Const, &[]);
                 data.attrs.push(make::value(number));
-                self.emit(data, ty)
+                self.build(data, ty)
             }
         };
         inside.append(&mut self.made);
@@ -235,9 +235,9 @@ impl<'a> Rewriter<'a> {
 
     /// The block of pointers from a pointer on; the first instruction made takes it.
     fn pointers(&mut self, from: Value, ty: TileType, offsets: &[Value]) -> Value {
-        let mut block = self.emit(InstData::new(TileOp::Splat, &[from]), ty);
+        let mut block = self.build(InstData::new(TileOp::Splat, &[from]), ty);
         for &offset in offsets {
-            block = self.emit(InstData::new(TileOp::Addptr, &[block, offset]), ty);
+            block = self.build(InstData::new(TileOp::Addptr, &[block, offset]), ty);
         }
         block
     }

@@ -6,7 +6,7 @@ use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
 use super::edit::use_counts;
-use crate::analysis::program::{ProgramOrder, Step};
+use crate::analysis::program::{ProgramOrder, WalkStep};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -21,7 +21,7 @@ pub fn apply_promises(func: &mut TileFunction) -> usize {
     let mut applied = 0;
     for &step in order.steps() {
         match step {
-            Step::Inst(inst) => {
+            WalkStep::Inst(inst) => {
                 let promised = promised_by_itself(func, &uses, inst);
                 names.rename_uses(func, inst);
                 if let Some((value, result)) = promised {
@@ -29,12 +29,12 @@ pub fn apply_promises(func: &mut TileFunction) -> usize {
                     applied += 1;
                 }
             }
-            Step::Enter(inst) => {
+            WalkStep::Enter(inst) => {
                 names.rename_uses(func, inst);
                 outer.push(names.added.len());
             }
-            Step::Region(_) => names.forget(outer.last().copied().unwrap_or(0)),
-            Step::Leave(_) => names.forget(outer.pop().unwrap_or(0)),
+            WalkStep::Region(_) => names.forget(outer.last().copied().unwrap_or(0)),
+            WalkStep::Leave(_) => names.forget(outer.pop().unwrap_or(0)),
         }
     }
     applied

@@ -29,7 +29,7 @@ pub fn bound_waits(func: &mut TileFunction) -> usize {
         let mut attrs = data.attrs.to_vec();
         attrs.push(make::tries(TRIES));
         let i1 = TileType::scalar(Elem::I1);
-        let is_over = edit.emit(TileOp::MbarWaitFor, &data.args, &attrs, i1);
+        let is_over = edit.build(TileOp::MbarWaitFor, &data.args, &attrs, i1);
         let mut check = InstData::new(TileOp::DeviceAssert, &[is_over]);
         check.attrs.push(make::text(TEXT.into()));
         edit.append(check);

@@ -6,7 +6,7 @@
 use cranelift_entity::{SecondaryMap, packed_option::PackedOption};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::program::{ProgramOrder, Step};
+use crate::analysis::program::{ProgramOrder, WalkStep};
 use crate::ir::attrs::{Attr, Attrs, make};
 use crate::ir::dfg::{InstData, SourceLoc};
 use crate::ir::entities::{Block, Inst, Value};
@@ -60,7 +60,7 @@ pub(super) fn rewrite(
     };
     for &step in order.steps() {
         match step {
-            Step::Inst(inst) => {
+            WalkStep::Inst(inst) => {
                 let fate = editor.visit(inst, &mut visit);
                 match fate {
                     Fate::Keep => editor.lists[editor.block].push(inst),
@@ -76,12 +76,12 @@ pub(super) fn rewrite(
                     }
                 }
             }
-            Step::Enter(inst) => {
+            WalkStep::Enter(inst) => {
                 let fate = editor.visit(inst, &mut visit);
                 debug_assert_eq!(fate, Fate::Keep, "regions stay");
             }
-            Step::Region(_) => {}
-            Step::Leave(inst) => {
+            WalkStep::Region(_) => {}
+            WalkStep::Leave(inst) => {
                 let regions: Vec<Block> = editor.func.regions(inst).collect();
                 for region in regions {
                     editor.close(region);
@@ -261,7 +261,7 @@ impl Editor<'_> {
     }
 
     /// A new instruction in front of the visited one.
-    pub(super) fn emit(
+    pub(super) fn build(
         &mut self,
         op: TileOp,
         args: &[Value],
@@ -275,12 +275,12 @@ impl Editor<'_> {
     /// An instruction whose result has the type of its first operand.
     pub(super) fn op(&mut self, op: TileOp, args: &[Value]) -> Value {
         let ty = self.ty(args[0]);
-        self.emit(op, args, &[], ty)
+        self.build(op, args, &[], ty)
     }
 
     /// The number in every element.
     pub(super) fn constant(&mut self, bits: u64, ty: TileType) -> Value {
-        self.emit(TileOp::Const, &[], &[make::value(bits)], ty)
+        self.build(TileOp::Const, &[], &[make::value(bits)], ty)
     }
 
     /// The f32 with these bits in every element of the extent of `like`.

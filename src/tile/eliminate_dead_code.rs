@@ -7,9 +7,9 @@
 
 use cranelift_entity::EntitySet;
 
-use crate::analysis::program::{ProgramOrder, Step};
+use crate::analysis::program::{ProgramOrder, WalkStep};
 use crate::ir::dfg::{ValueDef, ValueList};
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Opcode, TileOp};
@@ -40,14 +40,14 @@ struct Marker<'a> {
 impl Marker<'_> {
     fn mark_all(&mut self) {
         for &step in self.order.steps() {
-            let (Step::Inst(inst) | Step::Enter(inst)) = step else {
+            let (WalkStep::Inst(inst) | WalkStep::Enter(inst)) = step else {
                 continue;
             };
             let data = &self.func.dfg.insts[inst];
             let is_root = match data.class() {
-                Class::Region => data.op == TileOp::While,
+                OpClass::Region => data.op == TileOp::While,
                 // Ends of regions stay with the region and keep what it needs.
-                Class::End => data.op == TileOp::Return,
+                OpClass::End => data.op == TileOp::Return,
                 _ => data.has_effect(),
             };
             if is_root {
@@ -163,7 +163,7 @@ fn sweep(
 ) -> usize {
     let mut removed = 0;
     for &step in order.steps() {
-        if let Step::Enter(inst) = step
+        if let WalkStep::Enter(inst) = step
             && insts.contains(inst)
         {
             removed += drop_carried(func, values, inst);

@@ -48,7 +48,7 @@ fn fetch(edit: &mut Editor<'_>, inst: Inst) -> Fate {
     copy.attrs.extend([make::slot(slot), make::bars(bars)]);
     edit.append(copy);
     edit.append(barrier(TileOp::MbarWait, &[zero, zero], &[]));
-    let value = edit.emit(TileOp::SharedLoad, &[zero], &[make::slot(slot)], ty);
+    let value = edit.build(TileOp::SharedLoad, &[zero], &[make::slot(slot)], ty);
     edit.append(barrier(TileOp::MbarDrop, &[], &[]));
     Fate::Replace(value)
 }

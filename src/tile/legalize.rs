@@ -61,7 +61,7 @@ impl Legalizer<'_, '_> {
     }
 
     /// A new instruction, legalized.
-    fn emit(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], ty: TileType) -> Value {
+    fn build(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], ty: TileType) -> Value {
         let inst = self.edit.make(op, args, attrs, ty);
         if self.depth < MAX_DEPTH {
             self.depth += 1;
@@ -76,7 +76,7 @@ impl Legalizer<'_, '_> {
 
     fn op(&mut self, op: TileOp, args: &[Value]) -> Value {
         let ty = self.ty(args[0]);
-        self.emit(op, args, &[], ty)
+        self.build(op, args, &[], ty)
     }
 
     fn cast(&mut self, op: TileOp, x: Value, to: Elem) -> Value {
@@ -87,7 +87,7 @@ impl Legalizer<'_, '_> {
         } else {
             &[]
         };
-        self.emit(op, &[x], attrs, ty)
+        self.build(op, &[x], attrs, ty)
     }
 
     fn constant(&mut self, bits: u64, ty: TileType) -> Value {
@@ -96,12 +96,12 @@ impl Legalizer<'_, '_> {
 
     fn compare(&mut self, pred: FloatPred, a: Value, b: Value) -> Value {
         let ty = self.ty(a).with_elem(Elem::I1);
-        self.emit(TileOp::Fcmp, &[a, b], &[make::fpred(pred)], ty)
+        self.build(TileOp::Fcmp, &[a, b], &[make::fpred(pred)], ty)
     }
 
     fn select(&mut self, cond: Value, a: Value, b: Value) -> Value {
         let ty = self.ty(a);
-        self.emit(TileOp::Select, &[cond, a, b], &[], ty)
+        self.build(TileOp::Select, &[cond, a, b], &[], ty)
     }
 
     /// What computes the same as the instruction, if the target lacks it.
@@ -183,9 +183,9 @@ impl Legalizer<'_, '_> {
             .collect();
         let ty = self.ty(data.results[0]);
         if data.op == TileOp::Fcmp {
-            return Some(self.emit(data.op, &wide, data.attrs(), ty));
+            return Some(self.build(data.op, &wide, data.attrs(), ty));
         }
-        let result = self.emit(data.op, &wide, data.attrs(), ty.with_elem(via));
+        let result = self.build(data.op, &wide, data.attrs(), ty.with_elem(via));
         Some(self.cast(TileOp::Fptrunc, result, ty.elem))
     }
 
@@ -236,7 +236,7 @@ impl Legalizer<'_, '_> {
             .is_some_and(|data| data.op == TileOp::Load && 1 < data.args.len());
         is_masked_load.then_some(())?;
         let ty = self.ty(other);
-        let loaded = self.emit(data.op, &[pointers, mask], data.attrs(), ty);
+        let loaded = self.build(data.op, &[pointers, mask], data.attrs(), ty);
         Some(self.select(mask, loaded, other))
     }
 
@@ -246,7 +246,7 @@ impl Legalizer<'_, '_> {
         let (a, b) = (data.args[0], data.args[1]);
         let ty = self.ty(a);
         let attrs = [make::nan(NanRule::Ignore)];
-        let number = self.emit(data.op, &[a, b], &attrs, ty);
+        let number = self.build(data.op, &[a, b], &attrs, ty);
         let unordered = self.compare(FloatPred::Uno, a, b);
         let nan = match ty.elem {
             Elem::Num(Scalar::F64) => 0x7fff_ffff_ffff_ffff,

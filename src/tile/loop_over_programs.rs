@@ -29,7 +29,7 @@ use super::order_programs::{
     Uneven, can_follow_each_other, counts, divide, name_programs, number_of, number_type,
     ordered_program, program,
 };
-use super::resources::Resources;
+use super::resources::ResourcePlan;
 use crate::analysis::depends::dependents;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, IntPred};
@@ -45,7 +45,7 @@ use crate::settings::Policy;
 pub fn can_loop_over_programs(
     func: &TileFunction,
     uneven: Option<Uneven>,
-    resources: &Resources,
+    resources: &ResourcePlan,
 ) -> bool {
     let wanted = match resources.persistent {
         Policy::Never => false,
@@ -75,7 +75,7 @@ pub fn loop_over_programs(func: &mut TileFunction, uneven: Option<Uneven>) {
     let all = number_of(&mut maker, TileOp::Imul, [plane, counts[2]]);
     let [cta, ctas] =
         [TileOp::CtaId, TileOp::NumCtas].map(|op| maker.value(op, &[], &[], number_type()));
-    let tiles = maker.emit(TileOp::For, &[cta, all, ctas], &[], &[]);
+    let tiles = maker.build(TileOp::For, &[cta, all, ctas], &[], &[]);
     let call = BlockCall::region(region);
     maker.func.dfg.insts[tiles].blocks.push(call);
     maker.made.push(last);
@@ -86,12 +86,12 @@ pub fn loop_over_programs(func: &mut TileFunction, uneven: Option<Uneven>) {
             let index = back_and_forth(&mut maker, index, [ctas, all]);
             ordered_program(&mut maker, index, counts, uneven, None)
         }
-        None if by_first_axis => first_number(&mut maker, index, counts[0]),
+        None if by_first_axis => program_of_one_axis(&mut maker, index, counts[0]),
         None => program(&mut maker, index, counts),
     };
     let mut inside = std::mem::take(&mut maker.made);
     inside.append(&mut body);
-    maker.emit(TileOp::Yield, &[], &[], &[]);
+    maker.build(TileOp::Yield, &[], &[], &[]);
     inside.append(&mut maker.made);
 
     let entry = func.entry;
@@ -101,7 +101,7 @@ pub fn loop_over_programs(func: &mut TileFunction, uneven: Option<Uneven>) {
 }
 
 /// The program that is executed as number `index`, if nobody asks for its numbers along the other axes.
-fn first_number(maker: &mut Maker<'_>, index: Value, count: Value) -> [Value; 3] {
+fn program_of_one_axis(maker: &mut Maker<'_>, index: Value, count: Value) -> [Value; 3] {
     let is_it = maker.compare(IntPred::Ult, index, count);
     let before = std::mem::take(&mut maker.made);
     let [same, other] = [true, false].map(|is_same| {
@@ -109,14 +109,14 @@ fn first_number(maker: &mut Maker<'_>, index: Value, count: Value) -> [Value; 3]
             true => index,
             false => divide(maker, index, count)[1],
         };
-        maker.emit(TileOp::Yield, &[value], &[], &[]);
+        maker.build(TileOp::Yield, &[value], &[], &[]);
         let block = maker.func.dfg.make_block();
         let made = std::mem::take(&mut maker.made);
         maker.func.order.replace(block, made);
         BlockCall::region(block)
     });
     maker.made = before;
-    let choice = maker.emit(TileOp::If, &[is_it], &[], &[number_type()]);
+    let choice = maker.build(TileOp::If, &[is_it], &[], &[number_type()]);
     let data = &mut maker.func.dfg.insts[choice];
     data.blocks.extend([same, other]);
     let number = data.results[0];
@@ -175,7 +175,7 @@ mod tests {
     use crate::settings::Policy;
     use crate::text::parse::parse_tile;
     use crate::tile::order_programs::Uneven;
-    use crate::tile::resources::Resources;
+    use crate::tile::resources::ResourcePlan;
     use crate::tile::testing::verified;
 
     /// A kernel that stores a number at its program's place, if `pieces` say no more.
@@ -205,9 +205,9 @@ mod tests {
 
     fn becomes(persistent: Policy, pieces: &str) -> bool {
         let mut func = kernel(pieces);
-        let resources = Resources {
+        let resources = ResourcePlan {
             persistent,
-            ..Resources::ALL
+            ..ResourcePlan::ALL
         };
         let changes = can_loop_over_programs(&func, None, &resources);
         if changes {
@@ -236,7 +236,7 @@ mod tests {
             let results = [false, true].map(|changes| {
                 let mut func = kernel("");
                 if changes {
-                    assert!(can_loop_over_programs(&func, uneven, &Resources::ALL));
+                    assert!(can_loop_over_programs(&func, uneven, &ResourcePlan::ALL));
                     loop_over_programs(&mut func, uneven);
                 }
                 verified(&func);

@@ -14,7 +14,7 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType, ValueType};
-use crate::layout::matrix::{Product, unit};
+use crate::layout::matrix::{DotInfo, unit};
 use crate::settings::Target;
 
 /// The bits of an f32 that `tf32` keeps.
@@ -33,7 +33,7 @@ pub fn lower_dots(func: &mut TileFunction, target: Target) -> usize {
         // What was taken into another product is not computed.
         let is_used = data.results.iter().any(|&v| uses[v] > 0);
         if data.op == TileOp::Dot && is_used {
-            lower(edit, inst, target)
+            lower_dot(edit, inst, target)
         } else {
             Fate::Keep
         }
@@ -63,7 +63,7 @@ fn take_sum(edit: &mut Editor<'_>, uses: &SecondaryMap<Value, u32>, inst: Inst) 
             let mut data = data.clone();
             data.args[2] = other;
             let ty = edit.ty(other);
-            return Fate::Replace(edit.emit(TileOp::Dot, &data.args, &data.attrs, ty));
+            return Fate::Replace(edit.build(TileOp::Dot, &data.args, &data.attrs, ty));
         }
     }
     Fate::Keep
@@ -83,8 +83,8 @@ fn is_zero(func: &TileFunction, value: Value) -> bool {
 }
 
 /// The types of a product of two factors.
-fn product(left: TileType, right: TileType, sum: Elem, precision: DotPrecision) -> Product {
-    Product {
+fn product(left: TileType, right: TileType, sum: Elem, precision: DotPrecision) -> DotInfo {
+    DotInfo {
         left: left.elem,
         right: right.elem,
         sum,
@@ -93,7 +93,7 @@ fn product(left: TileType, right: TileType, sum: Elem, precision: DotPrecision) 
     }
 }
 
-fn lower(edit: &mut Editor<'_>, inst: Inst, target: Target) -> Fate {
+fn lower_dot(edit: &mut Editor<'_>, inst: Inst, target: Target) -> Fate {
     let data = &edit.func.dfg.insts[inst];
     let &[a, b, acc] = &data.args[..] else {
         return Fate::Keep;
@@ -145,12 +145,12 @@ fn finish(
 ) -> Fate {
     let sum = edit.ty(operands[2]);
     let attrs: Vec<Attr> = attrs.into_iter().collect();
-    let result = edit.emit(TileOp::Dot, &operands, &attrs, sum);
+    let result = edit.build(TileOp::Dot, &operands, &attrs, sum);
     if sum == ty {
         return Fate::Replace(result);
     }
     let attrs = [make::round(Rounding::Nearest)];
-    Fate::Replace(edit.emit(TileOp::Fptrunc, &[result], &attrs, ty))
+    Fate::Replace(edit.build(TileOp::Fptrunc, &[result], &attrs, ty))
 }
 
 /// `tf32x3` as Triton computes it: the products of small parts from zero, then that of the large parts, then the accumulator.
@@ -162,17 +162,17 @@ fn by_three_products(edit: &mut Editor<'_>, [a, b, acc]: [Value; 3], ty: TileTyp
     let [(a, small_a), (b, small_b)] = [a, b].map(|x| split(edit, x));
     let attrs = [make::precision(DotPrecision::Tf32)];
     let zero = edit.constant(0, ty);
-    let first = edit.emit(TileOp::Dot, &[small_a, b, zero], &attrs, ty);
-    let second = edit.emit(TileOp::Dot, &[a, small_b, first], &attrs, ty);
+    let first = edit.build(TileOp::Dot, &[small_a, b, zero], &attrs, ty);
+    let second = edit.build(TileOp::Dot, &[a, small_b, first], &attrs, ty);
     let ordered = [make::fpred(FloatPred::Ord)];
-    let is_number = edit.emit(
+    let is_number = edit.build(
         TileOp::Fcmp,
         &[second, second],
         &ordered,
         ty.with_elem(Elem::I1),
     );
-    let small = edit.emit(TileOp::Select, &[is_number, second, zero], &[], ty);
-    let large = edit.emit(TileOp::Dot, &[a, b, small], &attrs, ty);
+    let small = edit.build(TileOp::Select, &[is_number, second, zero], &[], ty);
+    let large = edit.build(TileOp::Dot, &[a, b, small], &attrs, ty);
     Fate::Replace(edit.op(TileOp::Fadd, &[large, acc]))
 }
 
@@ -217,17 +217,17 @@ fn widened(edit: &mut Editor<'_>, x: Value, to: Elem) -> Value {
         elem if elem.is_int() => TileOp::Sext,
         _ => TileOp::Fpext,
     };
-    edit.emit(op, &[x], &[], ty.with_elem(to))
+    edit.build(op, &[x], &[], ty.with_elem(to))
 }
 
 /// An f32 without the bits that `tf32` drops.
 fn cut(edit: &mut Editor<'_>, x: Value) -> Value {
     let ty = edit.ty(x);
     let int = ty.with_elem(Elem::I32);
-    let bits = edit.emit(TileOp::Bitcast, &[x], &[], int);
+    let bits = edit.build(TileOp::Bitcast, &[x], &[], int);
     let mask = edit.constant(TF32_BITS, int);
     let kept = edit.op(TileOp::And, &[bits, mask]);
-    edit.emit(TileOp::Bitcast, &[kept], &[], ty)
+    edit.build(TileOp::Bitcast, &[kept], &[], ty)
 }
 
 #[cfg(test)]

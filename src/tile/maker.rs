@@ -27,7 +27,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    pub(super) fn emit(
+    pub(super) fn build(
         &mut self,
         op: TileOp,
         args: &[Value],
@@ -50,7 +50,7 @@ impl<'a> Maker<'a> {
         attrs: &[Attr],
         ty: TileType,
     ) -> Value {
-        let inst = self.emit(op, args, attrs, &[ty]);
+        let inst = self.build(op, args, attrs, &[ty]);
         self.func.dfg.insts[inst].results[0]
     }
 

@@ -22,7 +22,7 @@ use crate::analysis::affine::{Atom, Forms, Poly};
 use crate::analysis::depends::dependents;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, IntPred, make};
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -93,9 +93,9 @@ pub(super) fn can_follow_each_other(func: &TileFunction) -> bool {
     func.all_insts().all(|(_, inst)| {
         let data = &func.dfg.insts[inst];
         match data.class() {
-            Class::Region => data.op != TileOp::While,
-            Class::Report | Class::Sync => false,
-            Class::Foreign => data.is_pure(),
+            OpClass::Region => data.op != TileOp::While,
+            OpClass::Report | OpClass::Sync => false,
+            OpClass::Foreign => data.is_pure(),
             _ => true,
         }
     })

@@ -90,10 +90,10 @@ fn ordered(edit: &mut Editor<'_>, inst: Inst, uses: &dyn Fn(Value) -> u32) -> Op
         let mut value = term.value;
         for (data, like) in term.way.iter().rev() {
             let ty = like.with_elem(edit.ty(value).elem);
-            value = edit.emit(data.op, &[value], data.attrs(), ty);
+            value = edit.build(data.op, &[value], data.attrs(), ty);
         }
         result = Some(match result {
-            Some(rest) => edit.emit(op, &[rest, value], &[], ty),
+            Some(rest) => edit.build(op, &[rest, value], &[], ty),
             None => value,
         });
     }

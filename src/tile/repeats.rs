@@ -28,7 +28,7 @@ impl Editor<'_> {
     pub(super) fn repeat(&mut self, mut value: Value, way: &Repeats) -> Value {
         for (data, like) in way.0.iter().rev() {
             let ty = like.with_elem(self.ty(value).elem);
-            value = self.emit(data.op, &[value], data.attrs(), ty);
+            value = self.build(data.op, &[value], data.attrs(), ty);
         }
         value
     }

@@ -7,7 +7,7 @@ use crate::settings::Policy;
 
 /// What a compilation may spend shared memory on, beside what it cannot do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resources {
+pub struct ResourcePlan {
     /// Blocks may go to memory as boxes, for which they stand in shared memory first.
     pub stored_boxes: bool,
     /// Small blocks may come as boxes beside large ones, and threads load them from shared memory when they read them.
@@ -24,9 +24,9 @@ pub struct Resources {
     pub reserved: u32,
 }
 
-impl Resources {
+impl ResourcePlan {
     /// Everything that makes code faster.
-    pub const ALL: Resources = Resources {
+    pub const ALL: ResourcePlan = ResourcePlan {
         stored_boxes: true,
         small_boxes: true,
         shared_operands: true,
@@ -38,21 +38,21 @@ impl Resources {
 
     /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first loops over programs, then boxes that are stored, then
     /// operands, then entries of rings. What is reserved is all that is no ring, and grows with each plan, until no ring has an entry to spare.
-    pub(crate) fn less(self, tile: &TileFunction, needed: u32, limit: u32) -> Option<Resources> {
+    pub(crate) fn less(self, tile: &TileFunction, needed: u32, limit: u32) -> Option<ResourcePlan> {
         if tile.persistent {
-            return Some(Resources {
+            return Some(ResourcePlan {
                 persistent: Policy::Never,
                 ..self
             });
         }
         if self.stored_boxes && tile.insts_with(TileOp::TensorStore).next().is_some() {
-            return Some(Resources {
+            return Some(ResourcePlan {
                 stored_boxes: false,
                 ..self
             });
         }
         if self.shared_operands && holds_operands(tile) {
-            return Some(Resources {
+            return Some(ResourcePlan {
                 shared_operands: false,
                 ..self
             });
@@ -62,6 +62,6 @@ impl Resources {
         let more = self.reserved.checked_add(needed - limit)?;
         let reserved = more.max(needed.saturating_sub(in_rings));
         let can_shrink = rings().any(|ring| 1 < ring.stages);
-        can_shrink.then_some(Resources { reserved, ..self })
+        can_shrink.then_some(ResourcePlan { reserved, ..self })
     }
 }

@@ -35,7 +35,7 @@ use crate::analysis::axis::Axis;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::{InstData, ValueList};
-use crate::ir::effects::{Class, How, Space};
+use crate::ir::effects::{AccessSpace, How, OpClass};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
@@ -234,7 +234,7 @@ impl Starter<'_> {
                     let swaps = data.dims().is_some_and(|dims| dims.first() == Some(&1));
                     stack.push((data.args[0], is_transposed != swaps));
                 }
-                _ if data.class() == Class::Elementwise => {
+                _ if data.class() == OpClass::Elementwise => {
                     stack.extend(data.args.iter().map(|&arg| (arg, is_transposed)));
                 }
                 _ => {}
@@ -287,7 +287,7 @@ impl Starter<'_> {
         let writes = |inst: Inst| {
             let mut accesses = func.accesses(inst).into_iter();
             accesses.any(|access| match access.space {
-                Space::Shared(at) => {
+                AccessSpace::Shared(at) => {
                     access.how != How::Read && at.is_none_or(|at| Some(&at) == slot)
                 }
                 _ => false,

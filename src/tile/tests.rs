@@ -10,7 +10,7 @@ use crate::layout::assign::LayoutStats;
 use crate::pipeline::optimize;
 use crate::settings::{Options, Target};
 use crate::text::print::print;
-use crate::tile::resources::Resources;
+use crate::tile::resources::ResourcePlan;
 
 /// Optimizes with the verifier between passes.
 fn optimized(func: &TileFunction, target: Target) -> (TileFunction, LayoutStats) {
@@ -19,7 +19,13 @@ fn optimized(func: &TileFunction, target: Target) -> (TileFunction, LayoutStats)
         verify_passes: true,
         ..Options::DEFAULT
     };
-    let stats = optimize(&mut func, target, &options, Resources::ALL, &mut |_, _| {});
+    let stats = optimize(
+        &mut func,
+        target,
+        &options,
+        ResourcePlan::ALL,
+        &mut |_, _| {},
+    );
     let stats = stats.unwrap_or_else(|e| panic!("{e}"));
     testing::check(&func);
     (func, stats.layouts)
@@ -71,7 +77,7 @@ fn contraction_is_an_option() {
             &mut func,
             Target::SM_80,
             &options,
-            Resources::ALL,
+            ResourcePlan::ALL,
             &mut |_, _| {},
         );
         assert!(result.is_ok());

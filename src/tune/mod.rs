@@ -487,7 +487,7 @@ impl<'a> Tuner<'a> {
     }
 }
 
-/// The error of a name that the tuner was told and the kernel does not have.
+/// The error of a name that the tuner was given and the kernel does not have.
 fn no_argument(kernel: &Kernel, name: &str) -> RuntimeError {
     RuntimeError::Setup {
         kernel: kernel.name().to_owned(),

@@ -60,9 +60,9 @@
 //!   compiler schedules alone ([`verify_rings`]), as that takes an execution, and where passes are verified
 //!   ([`Options::verify_passes`](crate::settings::Options::verify_passes)).
 
+mod dots;
 mod function;
 mod layouts;
-mod products;
 mod regions;
 mod rings;
 mod roles;
@@ -202,7 +202,7 @@ pub fn verify<L: Level>(func: &Function<L>) -> Result<(), VerifierErrors> {
         regions::check(func, &mut errors);
         types::check(func, &mut errors);
         ssa::check(func, &tree, &mut errors);
-        products::check(func, &mut errors);
+        dots::check(func, &mut errors);
         roles::check(func, &mut errors);
         function::check_programs(func, &mut errors);
         layouts::check(func, &mut errors);

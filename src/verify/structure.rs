@@ -5,7 +5,7 @@ use cranelift_entity::{SecondaryMap, packed_option::PackedOption};
 use super::{Errors, Rule};
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::ValueDef;
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{AnyEntity, Block, Inst, Value};
 use crate::ir::function::Function;
 use crate::ir::level::{Level, Tile};
@@ -104,7 +104,7 @@ fn expected_blocks<O: Opcode>(op: O) -> usize {
     match (info.rule, info.effects.class) {
         (TypeRule::For | TypeRule::Reduce | TypeRule::Scan | TypeRule::Producer, _) => 1,
         (TypeRule::While | TypeRule::If, _) => 2,
-        (_, Class::End) => match info.name {
+        (_, OpClass::End) => match info.name {
             "jump" => 1,
             "brif" => 2,
             _ => 0,

@@ -542,7 +542,7 @@ fn machine_code_stands_beside_the_ptx() {
 
 #[test]
 fn the_cache_is_looked_after() {
-    use tilelift::runtime::cache::{Cache, KeyBuilder, Kind, Settings};
+    use tilelift::runtime::cache::{Cache, EntryKind, KeyBuilder, Settings};
     let folder = tempfile::tempdir().expect("a temporary folder");
     let dir = folder.path().join("cache");
     let run = |args: &[&str], off: bool| {
@@ -557,8 +557,8 @@ fn the_cache_is_looked_after() {
     assert!(stdout(&run(&["list"], false)).starts_with("0 entries, 0 bytes, in "));
     let cache = Cache::new(Settings::new(&dir));
     let key = |n: u8| KeyBuilder::new().part("n", [n]).finish();
-    cache.put(Kind::Kernel, &key(1), b"one");
-    cache.put(Kind::Cubin, &key(2), b"two");
+    cache.put(EntryKind::Kernel, &key(1), b"one");
+    cache.put(EntryKind::Cubin, &key(2), b"two");
     let listed = stdout(&run(&["list"], false));
     assert!(
         listed.starts_with("kernel") && listed.contains(" cubin "),

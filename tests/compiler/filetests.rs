@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tilelift::filetest::{Config, find_files, run_file, variants};
+use tilelift::filetest::{TestConfig, find_files, run_file, variants};
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::ops::{Opcode, TileOp, TypeRule};
 use tilelift::ir::types::Elem;
@@ -15,7 +15,7 @@ fn check(folder: &str) {
     let mut messages = String::new();
     let mut skipped = Vec::new();
     for file in files {
-        let report = run_file(&file, Config::from_env()).expect("the file can be read");
+        let report = run_file(&file, TestConfig::from_env()).expect("the file can be read");
         for reason in report.skipped {
             if !skipped.contains(&reason) {
                 skipped.push(reason);
@@ -219,7 +219,7 @@ fn every_op_is_run_and_listed() {
         table += &format!("| `{op}` | {} |\n", types.join(", "));
     }
     let path = root.join("OPS.md");
-    if Config::from_env().bless {
+    if TestConfig::from_env().bless {
         std::fs::write(&path, &table).expect("writable");
     }
     let listed = std::fs::read_to_string(&path).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! One test for each kind of error, with the line it must name.
 
 use tilelift::emu::{
-    Arg, EmuError, Fault, Location, Memory, Module, Options, ParseErrorKind, Space,
+    Arg, EmuError, Fault, FaultSite, Memory, Module, Options, ParseErrorKind, Space,
 };
 
 use crate::{entry, run_body, run_text};
@@ -17,7 +17,7 @@ pub(crate) fn line_of(text: &str, needle: &str) -> u32 {
 }
 
 /// Runs a body that must fail, checks that it fails where `needle` stands, and gives the fault.
-pub(crate) fn fault(body: &str, needle: &str, threads: u32, bytes: usize) -> (Location, Fault) {
+pub(crate) fn fault(body: &str, needle: &str, threads: u32, bytes: usize) -> (FaultSite, Fault) {
     let text = entry(body);
     let mut memory = Memory::new();
     let data = memory.alloc_bytes(&vec![0; bytes]);

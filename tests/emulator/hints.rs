@@ -1,7 +1,7 @@
 //! What only advises: prefetches whose operands no GPU takes, and lines that are given up.
 
 use tilelift::emu::{
-    Arg, Element, EmuError, Fault, Fill, Memory, Options, Stats, Swizzle, TensorMap,
+    Arg, EmuError, Fault, Fill, Memory, Options, Stats, Swizzle, TensorElement, TensorMap,
 };
 
 use crate::{entry, ptxas, run_text};
@@ -20,7 +20,7 @@ fn run(body: &str) -> Result<Stats, EmuError> {
     let mut memory = Memory::new();
     let data = memory.alloc_bytes(&[7; 4096]);
     let map = TensorMap {
-        element: Element::F16,
+        element: TensorElement::F16,
         base: data,
         extents: vec![64, 16],
         strides: vec![128],

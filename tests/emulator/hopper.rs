@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use tilelift::emu::{
-    Arg, Element, EmuError, Fill, Launch, Memory, Module, Options, Swizzle, TensorMap, run,
+    Arg, EmuError, Fill, Launch, Memory, Module, Options, Swizzle, TensorElement, TensorMap, run,
 };
 
 fn folder() -> PathBuf {
@@ -43,7 +43,7 @@ pub(crate) fn matrix(
     swizzle: Swizzle,
 ) -> TensorMap {
     TensorMap {
-        element: Element::BF16,
+        element: TensorElement::BF16,
         base,
         extents: vec![columns, rows],
         strides: vec![columns * 2],
@@ -194,7 +194,7 @@ fn attention(text: &str, entry: &str, swizzle: Swizzle, seed: u64) -> Result<Out
     let counter = memory.alloc_bytes(&[0; 8]);
     let map = |base: u64, box_rows: u32| {
         let map = TensorMap {
-            element: Element::F16,
+            element: TensorElement::F16,
             base,
             extents: vec![64, rows as u64, width as u64 / 64, heads as u64],
             strides: vec![2 * width as u64, 128, 2 * (rows * width) as u64],

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use tilelift::emu::{
-    Arg, Element, EmuError, Fault, Fill, Launch, Memory, Module, Options, Stats, Swizzle,
+    Arg, EmuError, Fault, Fill, Launch, Memory, Module, Options, Stats, Swizzle, TensorElement,
     TensorMap, run,
 };
 
@@ -93,7 +93,7 @@ fn described_products_of_triton_are_exact() {
             let mut args = Vec::new();
             for (base, rows, columns, box_rows) in [(x, m, k, 64), (y, k, n, 32), (out, m, n, 64)] {
                 let map = TensorMap {
-                    element: Element::F16,
+                    element: TensorElement::F16,
                     base,
                     extents: vec![columns as u64, rows as u64],
                     strides: vec![2 * columns as u64],

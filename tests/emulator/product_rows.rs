@@ -13,7 +13,7 @@ use tilelift::emu::{Arg, Launch, Memory, Module, Options, run};
 
 use crate::product_sums::{codes, hardware, stored};
 use crate::products::{
-    B1, BF16, Case, E4M3, E5M2, Element, F16, Layout, S8, TF32, U8, emulate, plain, value,
+    B1, BF16, Case, E4M3, E5M2, F16, Layout, S8, TF32, TensorElement, U8, emulate, plain, value,
 };
 
 /// Operand sets of a row on hardware.
@@ -157,7 +157,7 @@ impl Plan {
         let case = &row.case;
         let (left, image) = case.image();
         let narrow = |codes: [u64; 8]| row.whole.then_some(codes.map(|code| code as u32));
-        let side = |element: Element| kind(element.name, element.bits, narrow(element.codes));
+        let side = |element: TensorElement| kind(element.name, element.bits, narrow(element.codes));
         let bits = if case.sum == "f16" { 16 } else { 32 };
         Plan {
             words: (case.stride() / 4) as u32,
@@ -175,7 +175,7 @@ impl Plan {
 }
 
 /// The combinations of types that PTX has.
-fn types() -> Vec<(Element, Element, &'static str)> {
+fn types() -> Vec<(TensorElement, TensorElement, &'static str)> {
     let mut types = vec![(F16, F16, "f32"), (F16, F16, "f16"), (BF16, BF16, "f32")];
     types.push((TF32, TF32, "f32"));
     for sum in ["f32", "f16"] {

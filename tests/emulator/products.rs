@@ -7,7 +7,7 @@ use tilelift::emu::{Arg, Launch, Memory, Module, Options, run};
 
 /// A type of factors: how PTX calls it, its bits, what -4 to 3 are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Element {
+pub(crate) struct TensorElement {
     pub(crate) name: &'static str,
     pub(crate) bits: usize,
     pub(crate) codes: [u64; 8],
@@ -20,8 +20,13 @@ const BRAINS: [u64; 8] = [0xc080, 0xc040, 0xc000, 0xbf80, 0, 0x3f80, 0x4000, 0x4
 const EIGHTS: [u64; 8] = [0xc8, 0xc4, 0xc0, 0xb8, 0, 0x38, 0x40, 0x44];
 const BYTES: [u64; 8] = [0xfc, 0xfd, 0xfe, 0xff, 0, 1, 2, 3];
 
-const fn element(name: &'static str, bits: usize, codes: [u64; 8], values: [i64; 8]) -> Element {
-    Element {
+const fn element(
+    name: &'static str,
+    bits: usize,
+    codes: [u64; 8],
+    values: [i64; 8],
+) -> TensorElement {
+    TensorElement {
         name,
         bits,
         codes,
@@ -39,19 +44,19 @@ const fn shifted(codes: [u64; 8], left: u32) -> [u64; 8] {
     codes
 }
 
-pub(crate) const F16: Element = element("f16", 16, HALVES, SIGNED);
-pub(crate) const BF16: Element = element("bf16", 16, BRAINS, SIGNED);
-pub(crate) const TF32: Element = element("tf32", 32, shifted(BRAINS, 16), SIGNED);
-pub(crate) const E4M3: Element = element("e4m3", 8, EIGHTS, SIGNED);
+pub(crate) const F16: TensorElement = element("f16", 16, HALVES, SIGNED);
+pub(crate) const BF16: TensorElement = element("bf16", 16, BRAINS, SIGNED);
+pub(crate) const TF32: TensorElement = element("tf32", 32, shifted(BRAINS, 16), SIGNED);
+pub(crate) const E4M3: TensorElement = element("e4m3", 8, EIGHTS, SIGNED);
 const E5M2_CODES: [u64; 8] = [0xc4, 0xc2, 0xc0, 0xbc, 0, 0x3c, 0x40, 0x42];
-pub(crate) const E5M2: Element = element("e5m2", 8, E5M2_CODES, SIGNED);
-pub(crate) const S8: Element = element("s8", 8, BYTES, SIGNED);
+pub(crate) const E5M2: TensorElement = element("e5m2", 8, E5M2_CODES, SIGNED);
+pub(crate) const S8: TensorElement = element("s8", 8, BYTES, SIGNED);
 // The same bytes, as they are without a sign.
 const UNSIGNED: [i64; 8] = [252, 253, 254, 255, 0, 1, 2, 3];
-pub(crate) const U8: Element = element("u8", 8, BYTES, UNSIGNED);
+pub(crate) const U8: TensorElement = element("u8", 8, BYTES, UNSIGNED);
 const ODD: [i64; 8] = [0, 1, 0, 1, 0, 1, 0, 1];
 const BIT_CODES: [u64; 8] = [0, 1, 0, 1, 0, 1, 0, 1];
-pub(crate) const B1: Element = element("b1", 1, BIT_CODES, ODD);
+pub(crate) const B1: TensorElement = element("b1", 1, BIT_CODES, ODD);
 
 /// How an operand lies in shared memory.
 #[derive(Clone, Copy, Debug)]
@@ -127,8 +132,8 @@ impl Layout {
 /// A product to be tried.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
-    pub(crate) a: Element,
-    pub(crate) b: Element,
+    pub(crate) a: TensorElement,
+    pub(crate) b: TensorElement,
     pub(crate) sum: &'static str,
     pub(crate) n: usize,
     /// None: the left operand is in registers.
@@ -459,7 +464,13 @@ const fn along(row: usize) -> Layout {
 }
 
 /// A product of blocks without exchanges, the left operand in registers if it says so.
-pub(crate) fn plain(a: Element, b: Element, sum: &'static str, n: usize, shared: bool) -> Case {
+pub(crate) fn plain(
+    a: TensorElement,
+    b: TensorElement,
+    sum: &'static str,
+    n: usize,
+    shared: bool,
+) -> Case {
     Case {
         a,
         b,
@@ -474,7 +485,7 @@ pub(crate) fn plain(a: Element, b: Element, sum: &'static str, n: usize, shared:
 }
 
 /// The combinations of types.
-pub(crate) const TYPES: [(Element, Element, &str); 14] = [
+pub(crate) const TYPES: [(TensorElement, TensorElement, &str); 14] = [
     (F16, F16, "f32"),
     (F16, F16, "f16"),
     (BF16, BF16, "f32"),

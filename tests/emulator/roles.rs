@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use tilelift::compile::compile;
-use tilelift::emu::{Arg, Element, Fill, Memory, Swizzle, TensorMap};
+use tilelift::emu::{Arg, Fill, Memory, Swizzle, TensorElement, TensorMap};
 use tilelift::settings::{Options, Policy, Target};
 use tilelift::text::parse::parse_file;
 
@@ -66,7 +66,7 @@ impl Product {
                 .iter()
                 .flat_map(|&x| half::f16::from_f64(x).to_le_bytes());
             let map = TensorMap {
-                element: Element::F16,
+                element: TensorElement::F16,
                 base: memory.alloc_bytes(&bytes.collect::<Vec<u8>>()),
                 extents: vec![LENGTH as u64, rows as u64],
                 strides: vec![2 * PITCH as u64],

@@ -1,7 +1,9 @@
 //! Boxes with swizzles of 32, 64 and 128 bytes that warpgroups multiply, and what becomes of it where the map and the descriptors
 //! do not say the same, or rows lie somewhere else than both say.
 
-use tilelift::emu::{Arg, Element, Fill, Launch, Memory, Module, Options, Swizzle, TensorMap, run};
+use tilelift::emu::{
+    Arg, Fill, Launch, Memory, Module, Options, Swizzle, TensorElement, TensorMap, run,
+};
 
 use crate::hopper::Outcome;
 use crate::products::{BF16, Case, Layout, Random, plain};
@@ -73,7 +75,7 @@ fn launch(case: &Case, text: &str, swizzle: Swizzle, seed: u64) -> Outcome {
             .iter()
             .flat_map(|&x| (BF16.codes[x] as u16).to_le_bytes());
         let map = TensorMap {
-            element: Element::BF16,
+            element: TensorElement::BF16,
             base: memory.alloc_bytes(&words.collect::<Vec<u8>>()),
             extents: vec![width as u64, rows as u64],
             strides: vec![row as u64],

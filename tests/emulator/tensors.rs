@@ -1,7 +1,7 @@
 //! Boxes of tensors by tensor maps: what a copy moves, and which maps and copies are refused.
 
 use tilelift::emu::{
-    Arg, Element, EmuError, Fill, Memory, Module, Options, Stats, Swizzle, TensorMap,
+    Arg, EmuError, Fill, Memory, Module, Options, Stats, Swizzle, TensorElement, TensorMap,
     TensorMapError,
 };
 
@@ -31,7 +31,7 @@ impl Random {
 
 fn matrix() -> TensorMap {
     TensorMap {
-        element: Element::F16,
+        element: TensorElement::F16,
         base: 0,
         extents: vec![64, 32],
         strides: vec![256],
@@ -46,12 +46,12 @@ fn matrix() -> TensorMap {
 fn random(random: &mut Random, base: u64) -> (TensorMap, Vec<i32>) {
     let rank = 1 + random.below(5) as usize;
     let element = random.pick(&[
-        Element::U8,
-        Element::U16,
-        Element::BF16,
-        Element::S32,
-        Element::F32,
-        Element::F64,
+        TensorElement::U8,
+        TensorElement::U16,
+        TensorElement::BF16,
+        TensorElement::S32,
+        TensorElement::F32,
+        TensorElement::F64,
     ]);
     let size = u64::from(element.bytes());
     let swizzle = random.pick(&[
@@ -76,7 +76,9 @@ fn random(random: &mut Random, base: u64) -> (TensorMap, Vec<i32>) {
         pitch = strides[strides.len() - 1] * extents[extents.len() - 1];
     }
     let fill = match element {
-        Element::BF16 | Element::F32 | Element::F64 if random.below(2) == 0 => Fill::NaN,
+        TensorElement::BF16 | TensorElement::F32 | TensorElement::F64 if random.below(2) == 0 => {
+            Fill::NaN
+        }
         _ => Fill::Zeros,
     };
     let start = (0..rank).map(|d| match d {
@@ -246,8 +248,8 @@ fn stores_and_reductions_of_random_boxes() {
         let reduces = case % 3 == 0;
         if reduces {
             map.element = match map.element.bytes() {
-                4 => Element::U32,
-                8 => Element::U64,
+                4 => TensorElement::U32,
+                8 => TensorElement::U64,
                 _ => continue,
             };
         }
@@ -287,7 +289,7 @@ fn stores_and_reductions_of_random_boxes() {
 /// Of s64 there are the smaller and the larger alone; f32 keep subnormals.
 #[test]
 fn reductions_of_elements_that_hardware_has() {
-    let reduced = |element: Element, op: &str| {
+    let reduced = |element: TensorElement, op: &str| {
         let mut memory = Memory::new();
         let tensor = memory.alloc_bytes(&[1, 0, 0, 0].repeat(64));
         let image = memory.alloc_bytes(&[3, 0, 0, 0].repeat(64));
@@ -307,12 +309,12 @@ fn reductions_of_elements_that_hardware_has() {
         Ok::<u8, EmuError>(memory.read(tensor, 1).expect("it was there")[0])
     };
     for op in ["add", "and", "or", "xor"] {
-        let error = reduced(Element::S64, op).expect_err("an illegal instruction");
+        let error = reduced(TensorElement::S64, op).expect_err("an illegal instruction");
         assert!(error.to_string().contains("a reduction by"), "{error}");
-        assert!(reduced(Element::U64, op).is_ok(), "{op}");
+        assert!(reduced(TensorElement::U64, op).is_ok(), "{op}");
     }
-    assert_eq!(reduced(Element::S64, "max"), Ok(3));
-    assert_eq!(reduced(Element::F32, "add"), Ok(4));
+    assert_eq!(reduced(TensorElement::S64, "max"), Ok(3));
+    assert_eq!(reduced(TensorElement::F32, "add"), Ok(4));
 }
 
 #[test]
@@ -465,7 +467,7 @@ fn maps_are_refused_as_the_driver_refuses_them() {
         ),
         (
             TensorMap {
-                element: Element::U16,
+                element: TensorElement::U16,
                 fill: Fill::NaN,
                 ..ok.clone()
             },

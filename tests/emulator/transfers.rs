@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tilelift::emu::{Arg, Element, Fill, Launch, Memory, Module, Options, Swizzle, TensorMap, run};
+use tilelift::emu::{
+    Arg, Fill, Launch, Memory, Module, Options, Swizzle, TensorElement, TensorMap, run,
+};
 
 use crate::product_rows::crc32;
 use crate::ptxas;
@@ -109,7 +111,7 @@ fn text(rows: &[Row]) -> String {
 fn random(
     random: &mut Random,
     rank: usize,
-    element: Element,
+    element: TensorElement,
     is_store: bool,
 ) -> (TensorMap, Vec<i32>, u32) {
     let size = u64::from(element.bytes());
@@ -137,7 +139,7 @@ fn random(
         }
         let fill = match element {
             _ if is_store => Fill::Zeros,
-            Element::F16 | Element::BF16 | Element::F32 | Element::F64 => {
+            TensorElement::F16 | TensorElement::BF16 | TensorElement::F32 | TensorElement::F64 => {
                 random.pick(&[Fill::Zeros, Fill::NaN])
             }
             _ => Fill::Zeros,
@@ -174,20 +176,20 @@ fn random(
     }
 }
 
-const ELEMENTS: [Element; 10] = [
-    Element::U8,
-    Element::U16,
-    Element::U32,
-    Element::S32,
-    Element::U64,
-    Element::S64,
-    Element::F16,
-    Element::F32,
-    Element::F64,
-    Element::BF16,
+const ELEMENTS: [TensorElement; 10] = [
+    TensorElement::U8,
+    TensorElement::U16,
+    TensorElement::U32,
+    TensorElement::S32,
+    TensorElement::U64,
+    TensorElement::S64,
+    TensorElement::F16,
+    TensorElement::F32,
+    TensorElement::F64,
+    TensorElement::BF16,
 ];
 
-fn boxes(name: &str, rank: usize, elements: &[Element], count: usize, seed: u64) -> Row {
+fn boxes(name: &str, rank: usize, elements: &[TensorElement], count: usize, seed: u64) -> Row {
     let names: Vec<String> = (1..=rank).map(|d| format!("%n{d}")).collect();
     let at = format!("[%map, {{{}}}]", names.join(", "));
     let is_load = name == "load";
@@ -239,7 +241,7 @@ fn boxes(name: &str, rank: usize, elements: &[Element], count: usize, seed: u64)
 }
 
 /// Plain copies, and reductions of a type.
-fn plain(name: &str, element: Element, count: usize, seed: u64) -> Row {
+fn plain(name: &str, element: TensorElement, count: usize, seed: u64) -> Row {
     let is_load = name == "load";
     let at = "cvt.u64.u32 %d1, %n2; add.u64 %tensor, %tensor, %d1; add.u32 %s, %s, %n1;";
     let body = match name {
@@ -369,11 +371,11 @@ MET: {MEET}",
 }
 
 /// Two pools for numbers of a type: any bits, or such as meet in sums.
-fn pools(numbers: &mut Random, element: Element) -> [usize; 2] {
+fn pools(numbers: &mut Random, element: TensorElement) -> [usize; 2] {
     let kind = match element {
-        Element::F32 => numbers.pick(&[0, 2, 2, 6]),
+        TensorElement::F32 => numbers.pick(&[0, 2, 2, 6]),
         // PTX leaves the pattern of an f64 NaN open.
-        Element::F64 => 4,
+        TensorElement::F64 => 4,
         _ => 0,
     };
     match numbers.below(2) {
@@ -400,7 +402,7 @@ fn pool(index: usize) -> Vec<u8> {
 }
 
 fn rows() -> Vec<Row> {
-    use Element::{BF16, F16, F32, F64, S32, S64, U32, U64};
+    use TensorElement::{BF16, F16, F32, F64, S32, S64, U32, U64};
     let mut seed = 0;
     let mut next = || {
         seed += 1;
@@ -411,12 +413,12 @@ fn rows() -> Vec<Row> {
         rows.push(boxes("load", rank, &ELEMENTS, CASES, next()));
         rows.push(boxes("store", rank, &ELEMENTS, CASES, next()));
     }
-    rows.push(plain("load", Element::U8, CASES, next()));
-    rows.push(plain("store", Element::U8, CASES, next()));
-    let integers: &[Element] = &[U32, S32, U64];
+    rows.push(plain("load", TensorElement::U8, CASES, next()));
+    rows.push(plain("store", TensorElement::U8, CASES, next()));
+    let integers: &[TensorElement] = &[U32, S32, U64];
     let halves = [U32, S32, U64, S64, F16, BF16];
     let all = [U32, S32, U64, F16, BF16, F32, F64];
-    let operations: [(&str, &[Element]); 8] = [
+    let operations: [(&str, &[TensorElement]); 8] = [
         ("add", &all),
         ("min", &halves),
         ("max", &halves),

@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tilelift::filetest::Config;
+use tilelift::filetest::TestConfig;
 use tilelift::filetest::run::{Setup, run_lines};
 use tilelift::front::diagnostic::Code;
 use tilelift::front::{Constant, Diagnostics, Lowered, Module, Specialization, parse_signature};
@@ -142,7 +142,7 @@ fn perform(
 fn files_become_what_they_state() {
     let mut failures = Vec::new();
     let mut skipped = BTreeSet::new();
-    let bless = Config::from_env().bless;
+    let bless = TestConfig::from_env().bless;
     for path in files() {
         let name = path
             .file_name()

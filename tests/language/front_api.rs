@@ -1,7 +1,7 @@
 //! What the front end tells of a file beside the kernels' code: parameters, decorators, options.
 use tilelift::front::diagnostic::Code;
 use tilelift::front::types::DType;
-use tilelift::front::{Arg, Constant, Module, Specialization, TuneConfig, parse_signature};
+use tilelift::front::{ArgSpec, Constant, Module, Specialization, TuneConfig, parse_signature};
 use tilelift::settings::Target;
 
 const TEXT: &str = r#"import torch
@@ -229,7 +229,7 @@ fn numbers_of_configurations_are_numbers() {
 
 #[test]
 fn heuristics_are_a_table_of_functions() {
-    let heuristics = |table: &str, args: &[(String, Arg)]| {
+    let heuristics = |table: &str, args: &[(String, ArgSpec)]| {
         let text = format!(
             "import triton\nimport triton.language as tl\nTABLE = {{'A': lambda args: args['n']}}\n@triton.heuristics({table})\n@triton.jit\ndef f(n, A):\n    pass\n"
         );
@@ -237,7 +237,7 @@ fn heuristics_are_a_table_of_functions() {
         module.heuristics(None, args)
     };
     let n = |arg| [("n".to_owned(), arg)];
-    let seven = n(Arg::Constant(Constant::Int(7)));
+    let seven = n(ArgSpec::Constant(Constant::Int(7)));
     let found = heuristics("TABLE", &seven).expect("a table of the module");
     assert_eq!(found, [("A".to_owned(), Constant::Int(7))]);
     for table in ["NONE", "f()", "{1: lambda args: 1}", "{**TABLE}", ""] {
@@ -249,7 +249,7 @@ fn heuristics_are_a_table_of_functions() {
         assert!(text.contains("table.py:4:"), "{text}");
     }
     // What a caller gives is seen by the functions, and what they give is a constant.
-    let float16 = n(Arg::Constant(Constant::Type(DType::Float16)));
+    let float16 = n(ArgSpec::Constant(Constant::Type(DType::Float16)));
     let types = "{'A': lambda args: args['n'] if args['n'] == tl.float16 else 0}";
     let found = heuristics(types, &float16).expect("a type");
     assert_eq!(found[0].1, Constant::Type(DType::Float16));
@@ -270,7 +270,7 @@ fn heuristics_are_a_table_of_functions() {
 fn heuristics_are_called() {
     let module = module();
     let pointer = parse_signature("*fp32").expect("a type").remove(0);
-    let int = |n| Arg::Constant(Constant::Int(n));
+    let int = |n| ArgSpec::Constant(Constant::Int(n));
     let args = [
         ("out".to_owned(), pointer.clone()),
         ("n".to_owned(), int(100)),
@@ -289,7 +289,7 @@ fn heuristics_are_called() {
 
     let args = [
         ("n".to_owned(), int(64)),
-        ("bias".to_owned(), Arg::Constant(Constant::None)),
+        ("bias".to_owned(), ArgSpec::Constant(Constant::None)),
     ];
     let found = module
         .heuristics(Some("kernel"), &args)

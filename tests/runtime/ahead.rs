@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use tilelift::compile::{CompiledKernel, compile};
-use tilelift::front::{Arg, Module, Specialization, parse_signature};
+use tilelift::front::{ArgSpec, Module, Specialization, parse_signature};
 use tilelift::ir::function::TileFunction;
 use tilelift::runtime::{
     Buffer, Compiled, CompiledParam, DType, Program, RuntimeError, RustModule, rust_module,
@@ -340,7 +340,7 @@ fn modules_keep_what_is_printed_and_signs() {
 }
 
 /// A kernel of a text, what it was compiled from, and its signature.
-fn made(text: &str, signature: &str) -> (CompiledKernel, TileFunction, Vec<Arg>) {
+fn made(text: &str, signature: &str) -> (CompiledKernel, TileFunction, Vec<ArgSpec>) {
     let module = Module::parse("kernels.py", text).expect("it is Python");
     let signature = parse_signature(signature).expect("a signature");
     let spec = Specialization::new(signature.clone(), Target::SM_80);

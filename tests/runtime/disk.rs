@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use tilelift::runtime::cache::{Cache, KeyBuilder, Kind, Origin, Settings};
+use tilelift::runtime::cache::{Cache, EntryKind, KeyBuilder, Origin, Settings};
 use tilelift::runtime::{Buffer, Deadline};
 
 use crate::tools::{add_program, another_process, emulator, role};
@@ -93,13 +93,13 @@ fn a_process_that_is_killed_leaves_a_whole_cache() {
         let cache = Cache::new(Settings::new(dir));
         // Until it is killed.
         for n in (0..KEYS).cycle() {
-            cache.put(Kind::Cubin, &key(n), &contents(n));
+            cache.put(EntryKind::Cubin, &key(n), &contents(n));
         }
     }
     let dir = tempfile::tempdir().expect("a folder for the test");
     let folder = dir.path().join("cache");
     let cache = Cache::new(Settings::new(&folder));
-    cache.put(Kind::Kernel, &key(0), b"from before");
+    cache.put(EntryKind::Kernel, &key(0), b"from before");
     let mut delay = 0x2545_f491_4f6c_dd1d_u64;
     let mut written = 0;
     for _ in 0..200 {
@@ -123,13 +123,13 @@ fn a_process_that_is_killed_leaves_a_whole_cache() {
     }
     assert!(written > 1, "not one process came to writing");
     for n in 0..KEYS {
-        if let Some((found, _)) = cache.get(Kind::Cubin, &key(n)) {
+        if let Some((found, _)) = cache.get(EntryKind::Cubin, &key(n)) {
             assert_eq!(found, contents(n));
         }
         // A lock that was held by one that was killed is free.
         let deadline = Deadline::within(Duration::from_secs(60));
         let made = cache.get_or_make::<tilelift::runtime::Stopped>(
-            Kind::Cubin,
+            EntryKind::Cubin,
             &key(n),
             &deadline,
             || Ok(contents(n)),
@@ -137,7 +137,7 @@ fn a_process_that_is_killed_leaves_a_whole_cache() {
         assert_eq!(made.map(|(found, _)| found), Ok(contents(n)));
     }
     assert_eq!(
-        cache.get(Kind::Kernel, &key(0)),
+        cache.get(EntryKind::Kernel, &key(0)),
         Some((b"from before".to_vec(), Origin::Disk))
     );
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tilelift::runtime::cache::{
-    Cache, KeyBuilder, Kind, OpendalStore, Origin, Secret, Settings, Shared,
+    Cache, EntryKind, KeyBuilder, OpendalStore, Origin, Secret, Settings, Shared,
 };
 use tilelift::runtime::{Deadline, Stopped};
 
@@ -81,7 +81,7 @@ impl Drop for Server {
 /// Asks for an entry of so many bytes.
 fn ask(cache: &Cache, n: u32, bytes: usize) -> Origin {
     let key = KeyBuilder::new().part("n", n.to_le_bytes()).finish();
-    let (kind, deadline) = (Kind::Kernel, Deadline::default());
+    let (kind, deadline) = (EntryKind::Kernel, Deadline::default());
     let make = || Ok::<_, Stopped>(vec![n as u8; bytes]);
     let (contents, origin) = cache
         .get_or_make(kind, &key, &deadline, make)

@@ -6,11 +6,11 @@
 //!
 //! **Wrap.** Sums, differences and products are those of the ring of integers modulo 2^bits, in which the form is right in any
 //! case. Numbers of 32 bits become addresses and comparisons, though, where the sum itself matters: those of which the form took
-//! for granted that they did not wrap are in [`Form::exact`]. Who uses a form proves that, or asks the launcher to check it
+//! for granted that they did not wrap are in [`AffineForm::exact`]. Who uses a form proves that, or asks the launcher to check it
 //! ([`reach`]).
 //!
 //! **Clamps.** `x % E`, `min(x, E - 1)` and `where(x < E, x, ..)` are `x` wherever `x < E`. A form goes on with `x` and notes that
-//! ([`Form::clamps`]): who uses it shows that other elements do not matter ([`super::demand`]).
+//! ([`AffineForm::clamps`]): who uses it shows that other elements do not matter ([`super::demand`]).
 
 pub mod host;
 mod poly;
@@ -60,7 +60,7 @@ pub struct Clamp {
 
 /// What the elements of a value are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Form {
+pub struct AffineForm {
     /// Of a pointer, where it starts from.
     pub base: Option<Value>,
     /// The number; of a pointer, the elements from its base.
@@ -71,20 +71,20 @@ pub struct Form {
     pub clamps: SmallVec<[Clamp; 2]>,
 }
 
-impl Form {
-    fn number(poly: Poly) -> Form {
-        Form {
+impl AffineForm {
+    fn number(poly: Poly) -> AffineForm {
+        AffineForm {
             poly,
-            ..Form::default()
+            ..AffineForm::default()
         }
     }
 
-    fn map_dims(&self, name: impl Fn(u8) -> Option<u8>) -> Form {
+    fn map_dims(&self, name: impl Fn(u8) -> Option<u8>) -> AffineForm {
         let clamps = self.clamps.iter().cloned().map(|clamp| Clamp {
             x: clamp.x.map_dims(&name),
             ..clamp
         });
-        Form {
+        AffineForm {
             poly: self.poly.map_dims(&name),
             clamps: clamps.collect(),
             ..self.clone()
@@ -92,7 +92,7 @@ impl Form {
     }
 
     /// Two forms that one is made of by the sum or product `poly`.
-    fn join(&self, other: &Form, poly: Poly) -> Form {
+    fn join(&self, other: &AffineForm, poly: Poly) -> AffineForm {
         let mut out = self.clone();
         out.poly = poly;
         out.exact.extend(other.exact.iter().copied());
@@ -132,7 +132,7 @@ pub struct Forms<'a> {
     pub func: &'a TileFunction,
     /// Who owns its regions.
     pub order: &'a ProgramOrder,
-    memo: FxHashMap<Value, Option<Rc<Form>>>,
+    memo: FxHashMap<Value, Option<Rc<AffineForm>>>,
     /// Scalars by what they are; those of 32 bits, met first.
     known: FxHashMap<Poly, Vec<Value>>,
     /// Exponents of what the author promised to divide scalars.
@@ -154,7 +154,7 @@ impl<'a> Forms<'a> {
     }
 
     /// The form of an integer or pointer; none of blocks of which nothing is known.
-    pub fn form(&mut self, value: Value) -> Option<Rc<Form>> {
+    pub fn form(&mut self, value: Value) -> Option<Rc<AffineForm>> {
         if let Some(known) = self.memo.get(&value) {
             return known.clone();
         }
@@ -194,22 +194,22 @@ impl<'a> Forms<'a> {
         self.promised.iter().map(|(poly, &log2)| (poly, log2))
     }
 
-    fn opaque(&self, value: Value) -> Option<Form> {
+    fn opaque(&self, value: Value) -> Option<AffineForm> {
         let ty = self.func.dfg.ty(value);
         if !ty.is_scalar() {
             return None;
         }
         match ty.elem {
-            Elem::Ptr(..) => Some(Form {
+            Elem::Ptr(..) => Some(AffineForm {
                 base: Some(value),
-                ..Form::default()
+                ..AffineForm::default()
             }),
-            Elem::I32 | Elem::I64 => Some(Form::number(Poly::atom(Atom::Value(value)))),
+            Elem::I32 | Elem::I64 => Some(AffineForm::number(Poly::atom(Atom::Value(value)))),
             _ => None,
         }
     }
 
-    fn compute(&mut self, value: Value) -> Option<Form> {
+    fn compute(&mut self, value: Value) -> Option<AffineForm> {
         match self.func.dfg.values[value].def {
             ValueDef::Result(inst, _) => self.result(inst, value),
             ValueDef::Param(block, index) => {
@@ -224,14 +224,14 @@ impl<'a> Forms<'a> {
         }
     }
 
-    fn result(&mut self, inst: Inst, value: Value) -> Option<Form> {
+    fn result(&mut self, inst: Inst, value: Value) -> Option<AffineForm> {
         let func = self.func;
         let data = &func.dfg.insts[inst];
         let ty = func.dfg.ty(value);
         if data.op == TileOp::Const && ty.elem.is_int() && ty.elem != Elem::I1 {
             let unused = 64 - ty.elem.bits();
             let number = (*data.value()? << unused) as i64 >> unused;
-            return Some(Form::number(Poly::constant(number)));
+            return Some(AffineForm::number(Poly::constant(number)));
         }
         if data.op == TileOp::Arange {
             let start = Poly::constant(i64::from(*data.start()?));
@@ -239,7 +239,7 @@ impl<'a> Forms<'a> {
                 1 => Poly::default(),
                 _ => Poly::index(0),
             };
-            return Some(Form::number(start.plus(&index)?));
+            return Some(AffineForm::number(start.plus(&index)?));
         }
         let arg = |i: usize| data.args.get(i).copied();
         match data.op {
@@ -278,7 +278,7 @@ impl<'a> Forms<'a> {
                     return None;
                 }
                 let poly = a.poly.scaled(1 << by)?;
-                Some(a.join(&Form::default(), poly))
+                Some(a.join(&AffineForm::default(), poly))
             }
             TileOp::Sext => {
                 let mut form = (*self.form(arg(0)?)?).clone();
@@ -300,7 +300,7 @@ impl<'a> Forms<'a> {
                 match data.op {
                     TileOp::Srem => self.clamped(arg(0)?, &x, &bound.poly, &bound, true),
                     _ => {
-                        let bound_of = |form: &Form| form.poly.plus(&Poly::constant(1));
+                        let bound_of = |form: &AffineForm| form.poly.plus(&Poly::constant(1));
                         let (value, x, bound) = match bound.poly.dims().is_empty() {
                             true => (arg(0)?, x, bound),
                             false => (arg(1)?, bound, x),
@@ -318,9 +318,9 @@ impl<'a> Forms<'a> {
                 if !cond.is_all || below.less != x.poly || below.bits != ty.elem.bits() {
                     return None;
                 }
-                let bound = Form {
+                let bound = AffineForm {
                     exact: below.exact.clone(),
-                    ..Form::default()
+                    ..AffineForm::default()
                 };
                 self.clamped(arg(1)?, &x, &below.than, &bound, false)
             }
@@ -331,11 +331,11 @@ impl<'a> Forms<'a> {
     fn clamped(
         &self,
         value: Value,
-        x: &Form,
+        x: &AffineForm,
         bound: &Poly,
-        other: &Form,
+        other: &AffineForm,
         wraps: bool,
-    ) -> Option<Form> {
+    ) -> Option<AffineForm> {
         let dims = x.poly.dims();
         let is_plain = x.clamps.is_empty() && other.clamps.is_empty();
         if dims.len() != 1 || !bound.dims().is_empty() || !is_plain {
@@ -352,7 +352,7 @@ impl<'a> Forms<'a> {
         Some(out)
     }
 
-    fn promise(&mut self, data: &InstData<Tile>, value: Value, form: &Form) {
+    fn promise(&mut self, data: &InstData<Tile>, value: Value, form: &AffineForm) {
         if data.op == TileOp::AssumeMultiple
             && self.func.dfg.ty(value).is_scalar()
             && form.base.is_none()
@@ -364,7 +364,7 @@ impl<'a> Forms<'a> {
     }
 
     /// The counter of a loop.
-    fn counter(&mut self, inst: Inst) -> Option<Form> {
+    fn counter(&mut self, inst: Inst) -> Option<AffineForm> {
         let args = self.func.dfg.insts[inst].args.clone();
         let (lo, step) = (self.form(args[0])?, self.form(args[2])?);
         let moved = step.poly.times(&Poly::atom(Atom::Trip(inst)))?;
@@ -372,11 +372,17 @@ impl<'a> Forms<'a> {
     }
 
     /// What a loop carries at a position, if it moves on by the same in each iteration.
-    fn carried(&mut self, inst: Inst, body: Block, position: usize, param: Value) -> Option<Form> {
+    fn carried(
+        &mut self,
+        inst: Inst,
+        body: Block,
+        position: usize,
+        param: Value,
+    ) -> Option<AffineForm> {
         let func = self.func;
         let yielded = &func.dfg.insts[func.order.last(body)?];
         let mut next = *yielded.args.get(position)?;
-        let mut moved = Form::default();
+        let mut moved = AffineForm::default();
         for _ in 0..MAX_STEPS {
             if next == param {
                 let init = *func.dfg.insts[inst].args.get(3 + position)?;

@@ -21,7 +21,7 @@
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-use super::program::{ProgramOrder, Step};
+use super::program::{ProgramOrder, WalkStep};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -251,10 +251,10 @@ impl Solver<'_> {
         self.changed = false;
         for &step in self.order.steps() {
             match step {
-                Step::Inst(inst) => self.inst(inst),
-                Step::Enter(inst) => self.enter(inst),
-                Step::Region(_) => {}
-                Step::Leave(inst) => self.leave(inst),
+                WalkStep::Inst(inst) => self.inst(inst),
+                WalkStep::Enter(inst) => self.enter(inst),
+                WalkStep::Region(_) => {}
+                WalkStep::Leave(inst) => self.leave(inst),
             }
         }
     }

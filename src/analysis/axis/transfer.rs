@@ -11,7 +11,7 @@ use cranelift_entity::SecondaryMap;
 use super::{ALL_BITS, AxisInfo, DimInfo, unit};
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::dfg::InstData;
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
@@ -85,16 +85,16 @@ pub(super) fn transfer(
         TileOp::Load => equal_runs(func, infos, data, &ty),
         _ => match data.op.info().effects.class {
             // Numbers computed element by element: equal where all operands are.
-            Class::Elementwise => equal_runs(func, infos, data, &ty),
+            OpClass::Elementwise => equal_runs(func, infos, data, &ty),
             // Programs and threads take turns, so even equal elements may have met different numbers.
-            Class::Memory | Class::Foreign | Class::Sync => AxisInfo::unknown(&ty),
-            Class::Constant
-            | Class::Shape
-            | Class::Exchange
-            | Class::Matrix
-            | Class::Report
-            | Class::Region
-            | Class::End => AxisInfo::unknown(&ty),
+            OpClass::Memory | OpClass::Foreign | OpClass::Sync => AxisInfo::unknown(&ty),
+            OpClass::Constant
+            | OpClass::Shape
+            | OpClass::Exchange
+            | OpClass::Matrix
+            | OpClass::Report
+            | OpClass::Region
+            | OpClass::End => AxisInfo::unknown(&ty),
         },
     };
     out.non_negative |= is_non_negative(infos, data);

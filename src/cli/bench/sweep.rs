@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::cli::{Failure, Result};
-use crate::filetest::expression::{Values, name_length, replace};
+use crate::filetest::expression::{Bindings, name_length, replace};
 
 /// Most points of a sweep.
 const MOST: usize = 4096;
@@ -119,7 +119,7 @@ impl Names {
     /// A text with `$NAME` and `$(..)` replaced.
     pub(in crate::cli) fn replace(&self, text: &str) -> std::result::Result<String, String> {
         let values = self.0.iter();
-        let values: Values<'_> = values.map(|(name, value)| (&**name, &**value)).collect();
+        let values: Bindings<'_> = values.map(|(name, value)| (&**name, &**value)).collect();
         replace(text, &values)
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Canvas {
 const MARGIN: usize = 10;
 
 /// Left, top, width and height.
-pub(super) type Place = [usize; 4];
+pub(super) type Rect = [usize; 4];
 
 impl Canvas {
     /// Words that begin at `x` and stand on `y`.
@@ -32,7 +32,7 @@ impl Canvas {
     }
 
     /// Words in the middle of a place.
-    pub(super) fn label(&mut self, [x, y, width, height]: Place, words: &str) {
+    pub(super) fn label(&mut self, [x, y, width, height]: Rect, words: &str) {
         let (x, y) = (x + width / 2, y + height / 2 + 4);
         let words = plain(&escape(words));
         let _ = writeln!(
@@ -42,7 +42,7 @@ impl Canvas {
     }
 
     /// A rectangle; the title appears under the pointer.
-    pub(super) fn rect(&mut self, place: Place, colour: Colour, title: &str) {
+    pub(super) fn rect(&mut self, place: Rect, colour: Colour, title: &str) {
         let [x, y, width, height] = place;
         self.grow(x + width, y + height);
         let [r, g, b] = colour;

@@ -7,7 +7,7 @@ use crate::cli::table::table;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::layout::convert::banks::Phase;
-use crate::layout::convert::shared::{Access, SharedPlan};
+use crate::layout::convert::shared::{ExchangeSide, SharedPlan};
 use crate::layout::convert::{Conversion, plan};
 use crate::linear_layout::pool::LayoutId;
 
@@ -71,7 +71,7 @@ impl Found {
                 [format!("about {count} shuffles"), dash(), dash(), dash()]
             }
             Conversion::Shared(plan) => {
-                let trips = |access: &Access| {
+                let trips = |access: &ExchangeSide| {
                     let count = access.wavefronts(plan.elem_bytes, 32, self.warps);
                     format!("{} of {}", count.actual, count.ideal)
                 };
@@ -123,8 +123,8 @@ pub(super) fn text(found: &[Found], colours: bool) -> String {
     out
 }
 
-fn sides(plan: &SharedPlan) -> [(String, &Access); 2] {
-    let name = |what: &str, access: &Access| {
+fn sides(plan: &SharedPlan) -> [(String, &ExchangeSide); 2] {
+    let name = |what: &str, access: &ExchangeSide| {
         let bytes = access.vector * plan.elem_bytes;
         format!("{what} of {bytes} bytes a lane")
     };

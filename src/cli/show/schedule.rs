@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::canvas::{Canvas, Colour, painted};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::Opcode;
-use crate::verify::timeline::{Content, Step, Tick, Timeline, timeline};
+use crate::verify::timeline::{Content, RingStep, Tick, Timeline, timeline};
 
 /// Steps that a terminal has room for.
 const TERMINAL: usize = 110;
@@ -17,30 +17,45 @@ const CELL: [usize; 2] = [12, 16];
 const LEFT: usize = 230;
 
 /// How a step is drawn, and what it means.
-const STEPS: [(Step, char, Colour, &str); 8] = [
-    (Step::Copy, 'c', [255, 190, 120], "starts a copy"),
+const STEPS: [(RingStep, char, Colour, &str); 8] = [
+    (RingStep::Copy, 'c', [255, 190, 120], "starts a copy"),
     (
-        Step::Wait,
+        RingStep::Wait,
         'w',
         [235, 130, 130],
         "waits for copies, or for a free entry",
     ),
     (
-        Step::Read,
+        RingStep::Read,
         'r',
         [170, 220, 170],
         "reads a block into registers",
     ),
-    (Step::Store, 's', [220, 200, 130], "stores a block"),
+    (RingStep::Store, 's', [220, 200, 130], "stores a block"),
     (
-        Step::Multiply,
+        RingStep::Multiply,
         'm',
         [130, 170, 240],
         "multiplies, or starts a product",
     ),
-    (Step::Finish, 'f', [200, 150, 230], "waits for a product"),
-    (Step::Release, 'g', [190, 190, 190], "gives an entry back"),
-    (Step::Compute, '.', [225, 225, 225], "computes in registers"),
+    (
+        RingStep::Finish,
+        'f',
+        [200, 150, 230],
+        "waits for a product",
+    ),
+    (
+        RingStep::Release,
+        'g',
+        [190, 190, 190],
+        "gives an entry back",
+    ),
+    (
+        RingStep::Compute,
+        '.',
+        [225, 225, 225],
+        "computes in registers",
+    ),
 ];
 
 /// The same of what an entry of a ring holds.
@@ -67,7 +82,7 @@ const CONTENTS: [(Content, char, Colour, &str); 5] = [
     ),
 ];
 
-fn of_step(step: Step) -> (char, Colour, &'static str) {
+fn of_step(step: RingStep) -> (char, Colour, &'static str) {
     let found = STEPS.iter().find(|(other, ..)| *other == step);
     found.map_or(('?', [255; 3], ""), |&(_, letter, colour, words)| {
         (letter, colour, words)

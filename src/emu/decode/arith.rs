@@ -4,16 +4,16 @@ use super::{Decoder, Result};
 use crate::emu::inst::{BoolOp, Dests, LaneFn, Mods, Op, PredSrc, Sources, Src};
 use crate::emu::lane::{convert, integer, test};
 use crate::emu::module::{Literal, Operand};
-use crate::emu::types::{Kind, Type};
+use crate::emu::types::{Type, TypeKind};
 use crate::num::Rounding;
 
 const B32: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 32,
     packed: false,
 };
 const U32: Type = Type {
-    kind: Kind::Unsigned,
+    kind: TypeKind::Unsigned,
     bits: 32,
     packed: false,
 };
@@ -73,7 +73,7 @@ impl<'a> Decoder<'_, 'a> {
             "shl" | "shr" => {
                 let ty = self.ty()?;
                 let f = match (self.name, ty.kind) {
-                    ("shl", Kind::Bits) => integer::shl,
+                    ("shl", TypeKind::Bits) => integer::shl,
                     ("shr", _) => integer::shr,
                     _ => return self.unsupported(),
                 };
@@ -283,7 +283,7 @@ impl<'a> Decoder<'_, 'a> {
         let bits = ty.register_bits();
         match count {
             2 | 4 | 8 if bits <= 64 && bits / count as u32 >= 8 => Ok(Type {
-                kind: Kind::Bits,
+                kind: TypeKind::Bits,
                 bits: bits / count as u32,
                 packed: false,
             }),
@@ -368,10 +368,10 @@ impl<'a> Decoder<'_, 'a> {
         };
         if let Some(result) = result {
             let one = match (result.kind, result.bits) {
-                (Kind::Unsigned | Kind::Signed, 16 | 32) => u64::MAX,
-                (Kind::Float, 32) => 0x3f80_0000,
-                (Kind::Float, 16) => 0x3c00,
-                (Kind::Bfloat, _) => 0x3f80,
+                (TypeKind::Unsigned | TypeKind::Signed, 16 | 32) => u64::MAX,
+                (TypeKind::Float, 32) => 0x3f80_0000,
+                (TypeKind::Float, 16) => 0x3c00,
+                (TypeKind::Bfloat, _) => 0x3f80,
                 _ => return self.unsupported(),
             };
             if ty.packed {

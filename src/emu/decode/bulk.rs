@@ -1,14 +1,14 @@
 //! Decoding of bulk copies, their groups, and of changes of tensor maps.
 
-use super::phase::{B32, B64};
-use super::{Decoder, Result};
+use super::mbarrier::{B32, B64};
+use super::{Decoder, Result, reduction};
 use crate::emu::error::Space;
 use crate::emu::inst::{AtomicOp, Bulk, BulkKind, Op, Src};
 use crate::emu::tensor_map::MapField;
-use crate::emu::types::{Kind, Type};
+use crate::emu::types::{Type, TypeKind};
 
 const B16: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 16,
     packed: false,
 };
@@ -135,20 +135,7 @@ impl<'a> Decoder<'_, 'a> {
     }
 
     fn reduction(&mut self, is_tensor: bool) -> Result<BulkKind> {
-        let op = self.take_with(|part| {
-            Some(match part {
-                "add" => AtomicOp::Add,
-                "min" => AtomicOp::Min,
-                "max" => AtomicOp::Max,
-                "inc" => AtomicOp::Increment,
-                "dec" => AtomicOp::Decrement,
-                "and" => AtomicOp::And,
-                "or" => AtomicOp::Or,
-                "xor" => AtomicOp::Xor,
-                _ => return None,
-            })
-        });
-        let Some(op) = op else {
+        let Some(op) = self.take_with(reduction) else {
             return self.bad("an operation is missing");
         };
         if is_tensor {
@@ -156,17 +143,19 @@ impl<'a> Decoder<'_, 'a> {
         }
         self.take("noftz");
         let ty = self.ty()?;
-        let is_half = matches!((ty.kind, ty.bits), (Kind::Float | Kind::Bfloat, 16));
+        let is_half = matches!((ty.kind, ty.bits), (TypeKind::Float | TypeKind::Bfloat, 16));
         let is_number = |kind| ty.kind == kind && matches!(ty.bits, 32 | 64);
         let is_allowed = match op {
             // There are no sums of s64, as for `red`.
-            AtomicOp::Add if is_number(Kind::Signed) => ty.bits == 32,
-            AtomicOp::Add => is_half || is_number(Kind::Unsigned) || is_number(Kind::Float),
+            AtomicOp::Add if is_number(TypeKind::Signed) => ty.bits == 32,
+            AtomicOp::Add => is_half || is_number(TypeKind::Unsigned) || is_number(TypeKind::Float),
             AtomicOp::Min | AtomicOp::Max => {
-                is_half || is_number(Kind::Unsigned) || is_number(Kind::Signed)
+                is_half || is_number(TypeKind::Unsigned) || is_number(TypeKind::Signed)
             }
-            AtomicOp::Increment | AtomicOp::Decrement => ty.kind == Kind::Unsigned && ty.bits == 32,
-            _ => is_number(Kind::Bits),
+            AtomicOp::Increment | AtomicOp::Decrement => {
+                ty.kind == TypeKind::Unsigned && ty.bits == 32
+            }
+            _ => is_number(TypeKind::Bits),
         };
         if !is_allowed || ty.packed {
             return self.unsupported();
@@ -231,7 +220,7 @@ impl<'a> Decoder<'_, 'a> {
 
 /// Whether there is such a reduction into shared memory.
 fn is_in_shared(op: AtomicOp, ty: Type) -> bool {
-    let is_number = matches!(ty.kind, Kind::Unsigned | Kind::Signed);
+    let is_number = matches!(ty.kind, TypeKind::Unsigned | TypeKind::Signed);
     match op {
         AtomicOp::Add => is_number,
         AtomicOp::Min | AtomicOp::Max => is_number && ty.bits == 32,

@@ -1,6 +1,6 @@
 //! Decoding of what only advises: prefetches, priorities in caches, and `discard`, which gives data up.
 
-use super::phase::{B32, B64};
+use super::mbarrier::{B32, B64};
 use super::{Decoder, Result};
 use crate::emu::error::Space;
 use crate::emu::inst::{Hint, HintKind, Op, Sources, Src};

@@ -2,16 +2,16 @@
 
 use super::{Decoder, Result};
 use crate::emu::error::Space;
-use crate::emu::inst::{Dests, Op, Product, Sources, Src};
-use crate::emu::types::{Kind, Type};
+use crate::emu::inst::{Dests, MmaShape, Op, Sources, Src};
+use crate::emu::types::{Type, TypeKind};
 
 const B32: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 32,
     packed: false,
 };
 const B64: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 64,
     packed: false,
 };
@@ -115,35 +115,37 @@ impl<'a> Decoder<'_, 'a> {
         let [sum, a, b, c] = [self.ty()?, self.ty()?, self.ty()?, self.ty()?];
         let known = matches!(
             (a.kind, a.bits, [m, n, k]),
-            (Kind::Float | Kind::Bfloat, 16, [16, 8, 8 | 16])
-                | (Kind::Float, 16, [8, 8, 4])
-                | (Kind::Tf32, 32, [16, 8, 4 | 8])
+            (TypeKind::Float | TypeKind::Bfloat, 16, [16, 8, 8 | 16])
+                | (TypeKind::Float, 16, [8, 8, 4])
+                | (TypeKind::Tf32, 32, [16, 8, 4 | 8])
                 | (
-                    Kind::Signed | Kind::Unsigned,
+                    TypeKind::Signed | TypeKind::Unsigned,
                     8,
                     [8, 8, 16] | [16, 8, 16 | 32]
                 )
-                | (Kind::E4m3 | Kind::E5m2, 8, [16, 8, 16 | 32])
-                | (Kind::Float, 64, [8, 8, 4] | [16, 8, 4 | 8 | 16])
+                | (TypeKind::E4m3 | TypeKind::E5m2, 8, [16, 8, 16 | 32])
+                | (TypeKind::Float, 64, [8, 8, 4] | [16, 8, 4 | 8 | 16])
         );
-        let eights = [Kind::E4m3, Kind::E5m2];
-        let ints = [Kind::Signed, Kind::Unsigned];
+        let eights = [TypeKind::E4m3, TypeKind::E5m2];
+        let ints = [TypeKind::Signed, TypeKind::Unsigned];
         let alike = a == b
             || eights.contains(&a.kind) && eights.contains(&b.kind)
             || ints.contains(&a.kind) && ints.contains(&b.kind) && a.bits == b.bits;
         let sums = match (a.kind, a.bits) {
-            (Kind::Float, 16) | (Kind::E4m3 | Kind::E5m2, _) => {
-                sum.kind == Kind::Float && matches!(sum.bits, 16 | 32)
+            (TypeKind::Float, 16) | (TypeKind::E4m3 | TypeKind::E5m2, _) => {
+                sum.kind == TypeKind::Float && matches!(sum.bits, 16 | 32)
             }
-            (Kind::Float, 64) => sum.is_f64(),
-            (Kind::Signed | Kind::Unsigned, _) => sum.kind == Kind::Signed && sum.bits == 32,
+            (TypeKind::Float, 64) => sum.is_f64(),
+            (TypeKind::Signed | TypeKind::Unsigned, _) => {
+                sum.kind == TypeKind::Signed && sum.bits == 32
+            }
             _ => sum.is_f32(),
         };
         if !known || !alike || !sums || c != sum {
             return self.unsupported();
         }
         self.arity(4..=4)?;
-        let product = Product {
+        let product = MmaShape {
             shape: [m, n, k],
             a,
             b,

@@ -1,20 +1,20 @@
 //! Decoding of loads, stores, atomics, fences and address conversions.
 
-use super::{Decoder, Result};
+use super::{Decoder, Result, reduction};
 use crate::emu::error::Space;
-use crate::emu::inst::{Address, AtomicOp, Dests, Dst, Mods, Op, Order, Scope, Sources, Src};
+use crate::emu::inst::{Address, AtomicOp, Dests, Dst, MemoryOrder, Mods, Op, Scope, Sources, Src};
 use crate::emu::lane::{integer, test};
 use crate::emu::mem;
 use crate::emu::module::{Operand, Symbol};
-use crate::emu::types::{Kind, Type};
+use crate::emu::types::{Type, TypeKind};
 
 const B64: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 64,
     packed: false,
 };
 const B32: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 32,
     packed: false,
 };
@@ -86,7 +86,7 @@ impl<'a> Decoder<'_, 'a> {
     }
 
     /// Takes the modifiers of the memory model and of caches.
-    fn order(&mut self, read: bool, write: bool) -> Order {
+    fn order(&mut self, read: bool, write: bool) -> MemoryOrder {
         let relaxed = self.take("relaxed") | self.take("volatile") | self.take("mmio");
         let acquire = self.take("acquire");
         let release = self.take("release");
@@ -98,7 +98,7 @@ impl<'a> Decoder<'_, 'a> {
         }
         let constant = self.take("nc");
         while self.take_with(|part| is_hint(part).then_some(())).is_some() {}
-        Order {
+        MemoryOrder {
             strong: relaxed || acquire || release || both,
             acquire: read && (acquire || both),
             release: write && (release || both),
@@ -191,13 +191,7 @@ impl<'a> Decoder<'_, 'a> {
         // A cache policy may follow.
         self.arity(2..=3)?;
         let address = self.address(1, space)?;
-        let elements = self.elements(self.operand(0)?);
-        if elements.len() != count {
-            return self.bad(format!(
-                "{} destinations for a vector of {count}",
-                elements.len()
-            ));
-        }
+        let elements = self.vector_of(0, count, "destinations")?;
         let dsts: Result<Dests> = elements
             .iter()
             .map(|element| self.dest_of(element, ty, true))
@@ -223,13 +217,7 @@ impl<'a> Decoder<'_, 'a> {
         self.check_width(space, ty, count)?;
         self.arity(2..=3)?;
         let address = self.address(0, space)?;
-        let elements = self.elements(self.operand(1)?);
-        if elements.len() != count {
-            return self.bad(format!(
-                "{} sources for a vector of {count}",
-                elements.len()
-            ));
-        }
+        let elements = self.vector_of(1, count, "sources")?;
         let src: Result<Sources> = elements
             .iter()
             .map(|element| self.source_of(element, ty, true))
@@ -244,26 +232,16 @@ impl<'a> Decoder<'_, 'a> {
 
     fn atomic(&mut self) -> Result<Op> {
         let red = self.name == "red";
-        let order = Order {
+        let order = MemoryOrder {
             strong: true,
             ..self.order(!red, true)
         };
         let space = self.take_with(space).unwrap_or(Space::Generic);
         let count = self.vector();
-        let op = self.take_with(|part| {
-            Some(match part {
-                "add" => AtomicOp::Add,
-                "min" => AtomicOp::Min,
-                "max" => AtomicOp::Max,
-                "and" => AtomicOp::And,
-                "or" => AtomicOp::Or,
-                "xor" => AtomicOp::Xor,
-                "exch" => AtomicOp::Exchange,
-                "cas" => AtomicOp::CompareSwap,
-                "inc" => AtomicOp::Increment,
-                "dec" => AtomicOp::Decrement,
-                _ => return None,
-            })
+        let op = self.take_with(|part| match part {
+            "exch" => Some(AtomicOp::Exchange),
+            "cas" => Some(AtomicOp::CompareSwap),
+            part => reduction(part),
         });
         let Some(op) = op else {
             return self.bad("an operation is missing");
@@ -271,12 +249,14 @@ impl<'a> Decoder<'_, 'a> {
         let ty = self.access_type()?;
         let float = ty.is_float();
         let allowed = match op {
-            AtomicOp::Add => ty.kind != Kind::Bits && (float || ty.bits >= 32),
-            AtomicOp::Min | AtomicOp::Max => !float && ty.kind != Kind::Bits || ty.is_half(),
+            AtomicOp::Add => ty.kind != TypeKind::Bits && (float || ty.bits >= 32),
+            AtomicOp::Min | AtomicOp::Max => !float && ty.kind != TypeKind::Bits || ty.is_half(),
             AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => !float && ty.bits >= 32,
             AtomicOp::Exchange => !float && ty.bits >= 32,
             AtomicOp::CompareSwap => !float && ty.bits >= 16,
-            AtomicOp::Increment | AtomicOp::Decrement => ty.kind == Kind::Unsigned && ty.bits == 32,
+            AtomicOp::Increment | AtomicOp::Decrement => {
+                ty.kind == TypeKind::Unsigned && ty.bits == 32
+            }
         };
         if !allowed || (red && matches!(op, AtomicOp::Exchange | AtomicOp::CompareSwap)) {
             return self.unsupported();

@@ -7,12 +7,12 @@
 
 mod arith;
 mod bulk;
+pub(super) mod first_versions;
 mod hint;
 mod matrix;
+mod mbarrier;
 mod memory;
-mod phase;
 mod remote;
-pub(super) mod since;
 mod typed;
 mod warp;
 mod warpgroup;
@@ -21,10 +21,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::error::{ParseError, ParseErrorKind};
-use super::inst::{Dst, Inst, Op, PredSrc, Src};
+use super::inst::{AtomicOp, Dst, Inst, Op, PredSrc, Src};
 use super::mem;
 use super::module::{Literal, Operand, Raw, Symbol};
-use super::types::{Kind, Type};
+use super::types::{Type, TypeKind};
 use crate::num::{Format, Overflow, Rounding};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -50,10 +50,10 @@ pub(super) fn body<'a>(
                 parents,
                 dynamic_start,
             };
-            let (needs_sm, needs_version) = since::instruction(name, &cx.parts);
+            let (needs_sm, needs_version) = first_versions::instruction(name, &cx.parts);
             let op = cx.decode()?;
             cx.finish()?;
-            let specific = since::architecture(name, target);
+            let specific = first_versions::architecture(name, target);
             if needs_sm > sm || needs_version > version || specific.is_some() {
                 let (major, minor) = needs_version;
                 let target = specific.map_or(format!("sm_{needs_sm}"), str::to_owned);
@@ -106,10 +106,10 @@ fn named(operand: &Operand<'_>, registers: &mut Vec<u32>) {
 /// The bits of a literal as a value of type `ty`.
 pub(super) fn literal_bits(literal: Literal, ty: Type) -> Option<u64> {
     let format = match (ty.kind, ty.bits) {
-        (Kind::Float, 16) => Some(Format::F16),
-        (Kind::Bfloat, 16) => Some(Format::BF16),
-        (Kind::Float, 32) => Some(Format::F32),
-        (Kind::Float, 64) => Some(Format::F64),
+        (TypeKind::Float, 16) => Some(Format::F16),
+        (TypeKind::Bfloat, 16) => Some(Format::BF16),
+        (TypeKind::Float, 32) => Some(Format::F32),
+        (TypeKind::Float, 64) => Some(Format::F64),
         _ => None,
     };
     Some(match (literal, format) {
@@ -129,6 +129,21 @@ pub(super) fn literal_bits(literal: Literal, ty: Type) -> Option<u64> {
         (Literal::Double(value), Some(format)) => {
             format.from_f64(value, Rounding::NearestEven, Overflow::Ieee)
         }
+    })
+}
+
+/// What a reduction does, by its name.
+fn reduction(name: &str) -> Option<AtomicOp> {
+    Some(match name {
+        "add" => AtomicOp::Add,
+        "min" => AtomicOp::Min,
+        "max" => AtomicOp::Max,
+        "inc" => AtomicOp::Increment,
+        "dec" => AtomicOp::Decrement,
+        "and" => AtomicOp::And,
+        "or" => AtomicOp::Or,
+        "xor" => AtomicOp::Xor,
+        _ => return None,
     })
 }
 
@@ -380,6 +395,16 @@ impl<'a> Decoder<'_, 'a> {
             Operand::Vector(elements) => elements,
             single => std::slice::from_ref(single),
         }
+    }
+
+    /// The elements of an operand that has as many as the vector of an instruction.
+    fn vector_of(&self, index: usize, count: usize, what: &str) -> Result<&[Operand<'a>]> {
+        let elements = self.elements(self.operand(index)?);
+        let found = elements.len();
+        if found != count {
+            return self.bad(format!("{found} {what} for a vector of {count}"));
+        }
+        Ok(elements)
     }
 
     /// Where a branch goes.

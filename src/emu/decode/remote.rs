@@ -1,9 +1,9 @@
 //! Decoding of `st.async` and `red.async`: words that go to shared memory of a cluster and signal a barrier there.
 
-use super::{Decoder, Result};
+use super::{Decoder, Result, reduction};
 use crate::emu::error::Space;
 use crate::emu::inst::{AtomicOp, Op, Remote, Sources};
-use crate::emu::types::Kind;
+use crate::emu::types::TypeKind;
 
 impl Decoder<'_, '_> {
     /// The instruction, whose `.async` is taken.
@@ -23,19 +23,7 @@ impl Decoder<'_, '_> {
         let op = match reduces {
             false => None,
             true => {
-                let op = self.take_with(|part| {
-                    Some(match part {
-                        "add" => AtomicOp::Add,
-                        "min" => AtomicOp::Min,
-                        "max" => AtomicOp::Max,
-                        "inc" => AtomicOp::Increment,
-                        "dec" => AtomicOp::Decrement,
-                        "and" => AtomicOp::And,
-                        "or" => AtomicOp::Or,
-                        "xor" => AtomicOp::Xor,
-                        _ => return None,
-                    })
-                });
+                let op = self.take_with(reduction);
                 if op.is_none() {
                     return self.bad("an operation is missing");
                 }
@@ -50,32 +38,33 @@ impl Decoder<'_, '_> {
             })
             .unwrap_or(1);
         let ty = self.ty()?;
-        let is_word = |kinds: &[Kind]| ty.bits == 32 && kinds.contains(&ty.kind);
+        let is_word = |kinds: &[TypeKind]| ty.bits == 32 && kinds.contains(&ty.kind);
         let is_allowed = !ty.packed
             && match op {
                 None => {
-                    let kinds = [Kind::Bits, Kind::Unsigned, Kind::Signed, Kind::Float];
+                    let kinds = [
+                        TypeKind::Bits,
+                        TypeKind::Unsigned,
+                        TypeKind::Signed,
+                        TypeKind::Float,
+                    ];
                     matches!(ty.bits, 32 | 64) && kinds.contains(&ty.kind)
                 }
                 Some(AtomicOp::Add) => {
-                    is_word(&[Kind::Unsigned, Kind::Signed])
-                        || ty.bits == 64 && ty.kind == Kind::Unsigned
+                    is_word(&[TypeKind::Unsigned, TypeKind::Signed])
+                        || ty.bits == 64 && ty.kind == TypeKind::Unsigned
                 }
-                Some(AtomicOp::Min | AtomicOp::Max) => is_word(&[Kind::Unsigned, Kind::Signed]),
-                Some(AtomicOp::Increment | AtomicOp::Decrement) => is_word(&[Kind::Unsigned]),
-                Some(_) => is_word(&[Kind::Bits]),
+                Some(AtomicOp::Min | AtomicOp::Max) => {
+                    is_word(&[TypeKind::Unsigned, TypeKind::Signed])
+                }
+                Some(AtomicOp::Increment | AtomicOp::Decrement) => is_word(&[TypeKind::Unsigned]),
+                Some(_) => is_word(&[TypeKind::Bits]),
             };
         if !is_allowed {
             return self.unsupported();
         }
         self.arity(3..=3)?;
-        let elements = self.elements(self.operand(1)?);
-        if elements.len() != count {
-            return self.bad(format!(
-                "{} sources for a vector of {count}",
-                elements.len()
-            ));
-        }
+        let elements = self.vector_of(1, count, "sources")?;
         let src: Result<Sources> = elements
             .iter()
             .map(|element| self.source_of(element, ty, true))

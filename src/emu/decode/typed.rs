@@ -3,7 +3,7 @@
 use super::{Decoder, Result};
 use crate::emu::inst::{LaneFn, Mods, Op};
 use crate::emu::lane::{float, integer};
-use crate::emu::types::{Kind, Type};
+use crate::emu::types::{Type, TypeKind};
 use crate::num::Rounding;
 
 impl Decoder<'_, '_> {
@@ -143,7 +143,7 @@ impl Decoder<'_, '_> {
         if matches!(self.name, "mul" | "mad") && !(high || wide || low) {
             return self.bad("`.lo`, `.hi` or `.wide` is missing");
         }
-        if sat && ty.kind != Kind::Signed {
+        if sat && ty.kind != TypeKind::Signed {
             return self.bad("`.sat` wants .s32");
         }
         let (f, operands): (LaneFn, usize) = match self.name {

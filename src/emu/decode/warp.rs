@@ -2,10 +2,10 @@
 
 use super::{Decoder, Result};
 use crate::emu::inst::{BarrierKind, BoolOp, Dst, Op, ReduxOp, ShuffleMode, Src, VoteMode};
-use crate::emu::types::{Kind, Type};
+use crate::emu::types::{Type, TypeKind};
 
 const B32: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 32,
     packed: false,
 };

@@ -2,23 +2,23 @@
 
 use super::matrix::shape;
 use super::{Decoder, Result};
-use crate::emu::inst::{Dests, GroupProduct, Left, Op, Product, Sources, Src};
+use crate::emu::inst::{Dests, GroupProduct, Left, MmaShape, Op, Sources, Src};
 use crate::emu::module::{Literal, Operand};
-use crate::emu::types::{Kind, Type};
+use crate::emu::types::{Type, TypeKind};
 
 const B32: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 32,
     packed: false,
 };
 const B64: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 64,
     packed: false,
 };
 /// Single bits, which only products have.
 const B1: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 1,
     packed: false,
 };
@@ -104,20 +104,22 @@ impl Decoder<'_, '_> {
                 if is_integer { "16, or 8 or 24" } else { "8" }
             ));
         }
-        let eights = [Kind::E4m3, Kind::E5m2];
-        let ints = [Kind::Signed, Kind::Unsigned];
+        let eights = [TypeKind::E4m3, TypeKind::E5m2];
+        let ints = [TypeKind::Signed, TypeKind::Unsigned];
         let pairs = match (a.kind, a.bits) {
-            (Kind::Float | Kind::Bfloat, 16) | (Kind::Tf32, _) | (Kind::Bits, 1) => a == b,
-            (Kind::E4m3 | Kind::E5m2, 8) => eights.contains(&b.kind),
-            (Kind::Signed | Kind::Unsigned, 8) => ints.contains(&b.kind) && b.bits == 8,
+            (TypeKind::Float | TypeKind::Bfloat, 16)
+            | (TypeKind::Tf32, _)
+            | (TypeKind::Bits, 1) => a == b,
+            (TypeKind::E4m3 | TypeKind::E5m2, 8) => eights.contains(&b.kind),
+            (TypeKind::Signed | TypeKind::Unsigned, 8) => ints.contains(&b.kind) && b.bits == 8,
             _ => false,
         };
         let sums = match (a.kind, a.bits) {
-            (Kind::Float, 16) | (Kind::E4m3 | Kind::E5m2, _) => {
-                sum.kind == Kind::Float && matches!(sum.bits, 16 | 32)
+            (TypeKind::Float, 16) | (TypeKind::E4m3 | TypeKind::E5m2, _) => {
+                sum.kind == TypeKind::Float && matches!(sum.bits, 16 | 32)
             }
-            (Kind::Bfloat | Kind::Tf32, _) => sum.is_f32(),
-            _ => sum.kind == Kind::Signed && sum.bits == 32,
+            (TypeKind::Bfloat | TypeKind::Tf32, _) => sum.is_f32(),
+            _ => sum.kind == TypeKind::Signed && sum.bits == 32,
         };
         if !pairs || !sums || a.packed || b.packed || saturates && !(is_integer && a.bits == 8) {
             return self.unsupported();
@@ -175,7 +177,7 @@ impl Decoder<'_, '_> {
             _ => Left::Shared(self.source(1, B64)?),
         };
         Ok(Op::GroupProduct(Box::new(GroupProduct {
-            product: Product {
+            product: MmaShape {
                 shape: [m, n, k],
                 a,
                 b,

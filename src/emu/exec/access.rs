@@ -1,24 +1,39 @@
 //! Loads and stores: addresses, checks and data.
 
+use super::super::async_work::{Issuer, Touch, Touching};
 use super::super::error::{Fault, Space};
-use super::super::inst::{Address, Dst, Order, Scope, Src};
+use super::super::inst::{Address, Dst, MemoryOrder, Scope, Src};
 use super::super::lane::integer::{signed, unsigned};
 use super::super::mem::{RANK_BIT, Region};
-use super::super::pending::{Issuer, Touch, Touching};
-use super::super::race::{Access, CONSTANT, Conflict, Shadow, Strong, View, lanes, scope_bits};
+use super::super::race::{
+    CONSTANT, CheckedAccess, Conflict, Observer, Shadow, Strong, lanes, scope_bits,
+};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::Type;
 use super::super::warp::Warp;
-use super::span::Plain;
+use super::plain_access::Plain;
 
 /// Where an access goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct AccessTarget {
     pub(super) space: Space,
     pub(super) address: u64,
     /// Index of the allocation, for global memory; the CTA's rank, for another one of the cluster.
     pub(super) region: usize,
     pub(super) offset: usize,
+}
+
+impl AccessTarget {
+    /// That nobody wrote what is read there.
+    pub(super) fn uninitialised(self, lane: u32, bytes: u32) -> Trouble {
+        let AccessTarget { space, address, .. } = self;
+        let fault = Fault::Uninitialised {
+            space,
+            address,
+            bytes,
+        };
+        (lane, fault)
+    }
 }
 
 impl Machine<'_> {
@@ -48,7 +63,7 @@ impl Machine<'_> {
         space: Space,
         address: u64,
         bytes: u32,
-    ) -> Result<Place, Trouble> {
+    ) -> Result<AccessTarget, Trouble> {
         self.locate_part(cta, warp, lane, space, address, (bytes, bytes))
     }
 
@@ -61,7 +76,7 @@ impl Machine<'_> {
         space: Space,
         address: u64,
         (align, bytes): (u32, u32),
-    ) -> Result<Place, Trouble> {
+    ) -> Result<AccessTarget, Trouble> {
         let (space, address) = match space {
             Space::Generic => match Machine::generic_space(address) {
                 (Space::Shared, address) => (Space::Cluster, address),
@@ -114,7 +129,7 @@ impl Machine<'_> {
                 .map(|at| (0, at)),
         };
         match found {
-            Some((region, offset)) => Ok(Place {
+            Some((region, offset)) => Ok(AccessTarget {
                 space,
                 address,
                 region,
@@ -155,7 +170,7 @@ impl Machine<'_> {
         cta: &'b mut CtaState,
         warp: &'b mut Warp,
         lane: u32,
-        place: Place,
+        place: AccessTarget,
     ) -> &'b mut Region {
         match place.space {
             Space::Shared => &mut cta.shared,
@@ -170,9 +185,9 @@ impl Machine<'_> {
         &mut self,
         cta: &mut CtaState,
         warp: &Warp,
-        place: Place,
+        place: AccessTarget,
         bytes: u32,
-        access: Access,
+        access: CheckedAccess,
     ) -> Result<(), Trouble> {
         let shadow = match place.space {
             Space::Shared => &mut cta.shadow,
@@ -209,7 +224,7 @@ impl Machine<'_> {
     }
 
     /// The scope of an access; only that of a strong one counts.
-    fn scope_of(&self, order: Order, space: Space) -> Scope {
+    fn scope_of(&self, order: MemoryOrder, space: Space) -> Scope {
         match order.strong {
             true => self.scope(order.scope, space),
             false => Scope::Device,
@@ -236,7 +251,7 @@ impl Machine<'_> {
         cta: &mut CtaState,
         warp: &mut Warp,
         (lane, line): (u32, u32),
-        place: Place,
+        place: AccessTarget,
         bytes: u32,
     ) -> Result<(), Trouble> {
         let agent = match warp.constants {
@@ -249,7 +264,7 @@ impl Machine<'_> {
             lane,
             line: line | CONSTANT,
             agent,
-            view: Some(View::Constant),
+            view: Some(Observer::Constant),
         };
         let touch = Touch {
             is_shared: false,
@@ -273,7 +288,7 @@ impl Machine<'_> {
         cta: &mut CtaState,
         warp: &mut Warp,
         lane: u32,
-        place: Place,
+        place: AccessTarget,
         strong: Strong,
     ) {
         let releases = match place.space {
@@ -294,7 +309,7 @@ impl Machine<'_> {
         address: Address,
         ty: Type,
         dsts: &[Dst],
-        order: Order,
+        order: MemoryOrder,
     ) -> Result<(), Trouble> {
         self.addresses(cta, warp, active, address)?;
         let element = ty.bytes() as usize;
@@ -337,12 +352,7 @@ impl Machine<'_> {
             let check_uninit = self.options.check_uninit;
             let region = self.region(cta, warp, lane, place);
             if check_uninit && !region.is_written(place.offset, bytes as usize) {
-                let fault = Fault::Uninitialised {
-                    space: place.space,
-                    address: place.address,
-                    bytes,
-                };
-                return Err((lane, fault));
+                return Err(place.uninitialised(lane, bytes));
             }
             let mut values = [0; 8];
             for (index, value) in values[..dsts.len()].iter_mut().enumerate() {
@@ -351,7 +361,7 @@ impl Machine<'_> {
             if notes_constant && place.space == Space::Global {
                 self.note_constant(cta, warp, (lane, line), place, bytes)?;
             } else if self.options.check_races {
-                let access = Access {
+                let access = CheckedAccess {
                     lane,
                     line: line | scope_bits(scope),
                     read: true,
@@ -386,7 +396,7 @@ impl Machine<'_> {
         address: Address,
         ty: Type,
         sources: &[Src],
-        order: Order,
+        order: MemoryOrder,
     ) -> Result<(), Trouble> {
         let element = ty.bytes() as usize;
         let bytes = ty.bytes() * sources.len() as u32;
@@ -443,7 +453,7 @@ impl Machine<'_> {
             }
             if self.options.check_races {
                 let same_value = same_value && !self.options.report_equal_writes && !order.strong;
-                let access = Access {
+                let access = CheckedAccess {
                     lane,
                     line: line | scope_bits(scope),
                     read: false,

@@ -3,9 +3,9 @@
 use super::super::error::{Fault, Space};
 use super::super::inst::{AtomicOp, Inst, Op};
 use super::super::lane::integer::{signed, unsigned};
-use super::super::race::{Access, Strong, lanes, scope_bits};
+use super::super::race::{CheckedAccess, Strong, lanes, scope_bits};
 use super::super::sched::{CtaState, Machine, Trouble};
-use super::super::types::{Kind, Type};
+use super::super::types::{Type, TypeKind};
 use super::super::warp::Warp;
 use crate::num::{self, Rounding, bf16, f16};
 
@@ -58,12 +58,7 @@ impl Machine<'_> {
             let check_uninit = self.options.check_uninit;
             let region = self.region(cta, warp, lane, place);
             if check_uninit && !region.is_written(place.offset, bytes as usize) {
-                let fault = Fault::Uninitialised {
-                    space: place.space,
-                    address: place.address,
-                    bytes,
-                };
-                return Err((lane, fault));
+                return Err(place.uninitialised(lane, bytes));
             }
             let mut old = [0; 8];
             // A comparison that fails writes nothing.
@@ -88,7 +83,7 @@ impl Machine<'_> {
             region.mark(place.offset, bytes as usize, true);
             if self.options.check_races {
                 let scope = self.scope(order.scope, place.space);
-                let access = Access {
+                let access = CheckedAccess {
                     lane,
                     line: inst.line | scope_bits(scope),
                     read: true,
@@ -152,9 +147,9 @@ pub(super) fn modify(op: AtomicOp, ty: Type, ftz: bool, old: u64, value: u64, co
         AtomicOp::Add | AtomicOp::Min | AtomicOp::Max if ty.is_half() => {
             let (a, b) = (old as u16, value as u16);
             u64::from(match (ty.kind, op) {
-                (Kind::Bfloat, AtomicOp::Add) => bf16::add(a, b),
-                (Kind::Bfloat, AtomicOp::Min) => bf16::min(a, b),
-                (Kind::Bfloat, _) => bf16::max(a, b),
+                (TypeKind::Bfloat, AtomicOp::Add) => bf16::add(a, b),
+                (TypeKind::Bfloat, AtomicOp::Min) => bf16::min(a, b),
+                (TypeKind::Bfloat, _) => bf16::max(a, b),
                 (_, AtomicOp::Add) => f16::add(a, b),
                 (_, AtomicOp::Min) => f16::min(a, b),
                 _ => f16::max(a, b),

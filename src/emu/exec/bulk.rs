@@ -5,11 +5,11 @@
 
 use std::mem::take;
 
+use super::super::async_work::{Issuer, Move, Moved, Touch, Touching, Transfer, Work};
 use super::super::error::{Fault, Space};
 use super::super::inst::{Bulk, BulkKind, Inst, Op};
 use super::super::mem::RANK_BIT;
-use super::super::pending::{Issuer, Move, Moved, Touch, Touching, Transfer, Work};
-use super::super::race::{Agent, View, lanes};
+use super::super::race::{Agent, Observer, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::Warp;
 
@@ -180,9 +180,9 @@ impl Machine<'_> {
             agent,
             view: Some(view),
         };
-        self.begin(cta, issuer(View::Shared), moved.shared)?;
+        self.begin(cta, issuer(Observer::Shared), moved.shared)?;
         for &touch in &moved.global {
-            self.begin(cta, issuer(View::Global), touch)?;
+            self.begin(cta, issuer(Observer::Global), touch)?;
         }
         let transfer = Transfer {
             agent,
@@ -222,7 +222,7 @@ impl Machine<'_> {
             lane,
             line: inst.line,
             agent: issue.agent,
-            view: Some(View::Shared),
+            view: Some(Observer::Shared),
         };
         self.begin(cta, issuer, touch)?;
         if self.options.check_uninit && !cta.shared.is_written(offset, bytes) {
@@ -305,7 +305,7 @@ impl Machine<'_> {
             region.store(place.offset, bytes, value);
             region.mark(place.offset, bytes, true);
             if self.options.check_races {
-                let access = super::super::race::Access {
+                let access = super::super::race::CheckedAccess {
                     lane,
                     line: inst.line,
                     read: false,

@@ -4,7 +4,7 @@ use super::super::error::{Fault, Space};
 use super::super::inst::{Inst, Op, Scope};
 use super::super::mem::{RANK_BIT, SHARED_WINDOW};
 use super::super::race::lanes;
-use super::super::sched::{CtaState, Machine, Step, Trouble};
+use super::super::sched::{CtaState, Machine, StepResult, Trouble};
 use super::super::warp::{State, Warp};
 
 impl Machine<'_> {
@@ -62,11 +62,11 @@ impl Machine<'_> {
         group: usize,
         inst: &Inst,
         aligned: bool,
-    ) -> Result<Step, Trouble> {
+    ) -> Result<StepResult, Trouble> {
         let mut group = group;
         if aligned {
             let Some(whole) = self.whole_warp(warp, group, inst)? else {
-                return Ok(Step::Stop);
+                return Ok(StepResult::Stop);
             };
             group = whole;
         }
@@ -82,7 +82,7 @@ impl Machine<'_> {
             }
             if arrived != 0 {
                 warp.groups[group].state = State::Cluster;
-                return Ok(Step::Stop);
+                return Ok(StepResult::Stop);
             }
             warp.passed &= !active;
             if self.options.check_races {
@@ -91,7 +91,7 @@ impl Machine<'_> {
                 warp.clock.acquire_all(active, all, &acquired);
             }
             warp.groups[group].pc += 1;
-            return Ok(Step::Stop);
+            return Ok(StepResult::Stop);
         };
         if arrived | passed != 0 {
             return fail(
@@ -112,6 +112,6 @@ impl Machine<'_> {
         }
         warp.groups[group].pc += 1;
         // Perhaps all have arrived now.
-        Ok(Step::Stop)
+        Ok(StepResult::Stop)
     }
 }

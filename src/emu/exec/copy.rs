@@ -5,9 +5,9 @@
 //! last operand says; zeros become the others. The address is a multiple of all of them. It is of the generic proxy: from the
 //! wait on its accesses are those of the thread.
 
+use super::super::async_work::{Issuer, Touch, Touching};
 use super::super::error::{Fault, Space};
 use super::super::inst::{Inst, Op};
-use super::super::pending::{Issuer, Touch, Touching};
 use super::super::race::{Agent, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::{Copy, Warp};

@@ -3,7 +3,7 @@
 
 use super::super::error::{Fault, Space};
 use super::super::inst::{Hint, HintKind, Inst, Src};
-use super::super::race::{Access, lanes};
+use super::super::race::{CheckedAccess, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::Warp;
 use super::bulk::{UNIT, checked};
@@ -97,7 +97,7 @@ impl Machine<'_> {
         self.region(cta, warp, lane, place)
             .mark(place.offset, LINE as usize, false);
         if self.options.check_races {
-            let access = Access {
+            let access = CheckedAccess {
                 lane,
                 line,
                 read: false,

@@ -5,12 +5,12 @@
 //! `m8n8k4` in f16 is four products, each of lanes `4j..4j + 4` and `16 + 4j..20 + 4j`.
 
 use super::super::error::{Fault, Space};
-use super::super::inst::{Address, Dst, Inst, Op, Product, Src};
-use super::super::race::{Access, lanes};
-use super::super::sched::{CtaState, Machine, Step, Trouble};
+use super::super::inst::{Address, Dst, Inst, MmaShape, Op, Src};
+use super::super::race::{CheckedAccess, lanes};
+use super::super::sched::{CtaState, Machine, StepResult, Trouble};
 use super::super::types::Type;
 use super::super::warp::Warp;
-use super::access::Place;
+use super::access::AccessTarget;
 use super::product::{number, rounded};
 
 /// Bytes of a row of an 8x8 matrix.
@@ -24,9 +24,9 @@ impl Machine<'_> {
         warp: &mut Warp,
         group: usize,
         inst: &Inst,
-    ) -> Result<Step, Trouble> {
+    ) -> Result<StepResult, Trouble> {
         let Some(whole) = warp.gather(group, warp.exists) else {
-            return Ok(Step::Stop);
+            return Ok(StepResult::Stop);
         };
         let active = warp.groups[whole].mask;
         if active != u32::MAX {
@@ -105,7 +105,11 @@ impl Machine<'_> {
         }
         let moved = whole != group;
         warp.groups[whole].pc += 1;
-        Ok(if moved { Step::Stop } else { Step::Continue })
+        Ok(if moved {
+            StepResult::Stop
+        } else {
+            StepResult::Continue
+        })
     }
 
     /// Offsets in shared memory of the rows of matrices, whose addresses lanes give.
@@ -138,18 +142,13 @@ impl Machine<'_> {
         &self,
         cta: &CtaState,
         lane: u32,
-        place: Place,
+        place: AccessTarget,
         bytes: u32,
     ) -> Result<(), Trouble> {
         if cta.shared.is_written(place.offset, bytes as usize) {
             return Ok(());
         }
-        let fault = Fault::Uninitialised {
-            space: place.space,
-            address: place.address,
-            bytes,
-        };
-        Err((lane, fault))
+        Err(place.uninitialised(lane, bytes))
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one access")]
@@ -159,14 +158,14 @@ impl Machine<'_> {
         warp: &Warp,
         lane: u32,
         line: u32,
-        place: Place,
+        place: AccessTarget,
         bytes: u32,
         write: bool,
     ) -> Result<(), Trouble> {
         if !self.options.check_races {
             return Ok(());
         }
-        let access = Access {
+        let access = CheckedAccess {
             lane,
             line,
             read: !write,
@@ -207,7 +206,7 @@ impl Machine<'_> {
         let (a, a_defined) = self.registers(cta, warp, a)?;
         let (b, b_defined) = self.registers(cta, warp, b)?;
         let (c, c_defined) = self.registers(cta, warp, c)?;
-        let Product {
+        let MmaShape {
             shape: [m, n, k],
             sum,
             ..
@@ -280,7 +279,7 @@ impl Machine<'_> {
 /// column), one column of the right one (or half of a row), and of sums of f16 one row; of sums of f32 it holds four pairs of
 /// neighbours.
 fn multiply_quad_pairs(
-    product: &Product,
+    product: &MmaShape,
     [a, b, c]: [&[[u64; 32]]; 3],
     warp: &mut Warp,
     dsts: &[Dst],
@@ -382,7 +381,7 @@ impl Factor {
 }
 
 /// The accumulator and the products, as bits of its type.
-fn add_products(product: &Product, acc: u64, terms: impl Iterator<Item = (u64, u64)>) -> u64 {
+fn add_products(product: &MmaShape, acc: u64, terms: impl Iterator<Item = (u64, u64)>) -> u64 {
     let start = number(product.sum, acc);
     let total = terms.fold(start, |sum, (x, y)| {
         let (x, y) = (number(product.a, x), number(product.b, y));

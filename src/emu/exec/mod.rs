@@ -5,28 +5,29 @@
 //! defined if all operands are.
 
 mod access;
-mod arrival;
 mod atomic;
+mod barrier;
 mod bulk;
 mod cluster;
-mod collective;
+mod completion;
 mod copy;
 mod cost;
 mod descriptor;
 mod hint;
-mod land;
 mod matrix;
-mod phase;
+mod mbarrier;
+mod mbarrier_arrival;
+mod plain_access;
 mod product;
 mod remote;
-mod span;
 mod tensor;
+mod warp_primitives;
 mod warpgroup;
 
 use super::error::{Fault, Space};
 use super::inst::{BoolOp, Dst, Inst, Op, PredSrc, Special, Src};
-use super::race::{View, lanes};
-use super::sched::{CtaState, Machine, Step, Trouble};
+use super::race::{Observer, lanes};
+use super::sched::{CtaState, Machine, StepResult, Trouble};
 use super::warp::{State, Warp};
 
 impl Warp {
@@ -79,13 +80,13 @@ impl Machine<'_> {
         cta: &mut CtaState,
         warp: &mut Warp,
         group: usize,
-    ) -> Result<Step, Trouble> {
+    ) -> Result<StepResult, Trouble> {
         let entry = self.entry;
         let here = warp.groups[group];
         let Some(inst) = entry.code.get(here.pc as usize) else {
             // Falling off the end ends a thread as `ret` does.
             warp.exit(group, here.mask);
-            return Ok(Step::Stop);
+            return Ok(StepResult::Stop);
         };
         let active = match inst.guard {
             None => here.mask,
@@ -113,12 +114,12 @@ impl Machine<'_> {
             }
             _ if active == 0 => {
                 warp.groups[group].pc += 1;
-                return Ok(Step::Continue);
+                return Ok(StepResult::Continue);
             }
             Op::Exit => {
                 warp.groups[group].pc += 1;
                 warp.exit(group, active);
-                return Ok(Step::Stop);
+                return Ok(StepResult::Stop);
             }
             Op::Trap => return Err((active.trailing_zeros(), Fault::Trap)),
             Op::Unsupported => {
@@ -162,7 +163,7 @@ impl Machine<'_> {
         }
         self.compute(cta, warp, active, inst)?;
         warp.groups[group].pc += 1;
-        Ok(Step::Continue)
+        Ok(StepResult::Continue)
     }
 
     fn branch(
@@ -172,7 +173,7 @@ impl Machine<'_> {
         taken: u32,
         target: u32,
         uniform: bool,
-    ) -> Result<Step, Trouble> {
+    ) -> Result<StepResult, Trouble> {
         let all = warp.groups[group].mask;
         if taken == all {
             warp.groups[group].pc = target;
@@ -185,9 +186,9 @@ impl Machine<'_> {
             warp.groups[other].pc = target;
             warp.groups[group].pc += 1;
             debug_assert_eq!(warp.groups[other].state, State::Ready);
-            return Ok(Step::Stop);
+            return Ok(StepResult::Stop);
         }
-        Ok(Step::Continue)
+        Ok(StepResult::Continue)
     }
 
     /// Faults if a predicate is not defined in a lane of `mask` and that is to be checked.
@@ -543,7 +544,7 @@ impl Machine<'_> {
             Op::ProxyFence { views } => {
                 if self.options.check_races {
                     let all = warp.exists & !warp.exited;
-                    if views[..] == [View::Barriers] {
+                    if views[..] == [Observer::Barriers] {
                         warp.clock.fence_initialised(active, self.now);
                     }
                     warp.clock.fence_views(active, all, views, &mut self.now);

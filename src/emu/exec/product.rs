@@ -13,7 +13,7 @@
 //! cancel: for these the page of the IR states a second bound ([`crate::ir`], `imprecise`). What is computed here is the exact sum
 //! all the same; `tests/emulator/product_sums.rs` has the other one, and the bound between them.
 
-use super::super::types::{Kind, Type};
+use super::super::types::{Type, TypeKind};
 use crate::num::{self, Format, Overflow, Rounding};
 
 /// Bits of an f32 that tf32 looks at.
@@ -22,13 +22,13 @@ const TF32_BITS: u64 = 0xffff_e000;
 /// The number that the bits of an element are.
 pub(super) fn number(ty: Type, bits: u64) -> f64 {
     let format = match (ty.kind, ty.bits) {
-        (Kind::Bfloat, _) => Format::BF16,
-        (Kind::E4m3, _) => Format::E4M3,
-        (Kind::E5m2, _) => Format::E5M2,
-        (Kind::Tf32, _) => return Format::F32.to_f64(bits & TF32_BITS),
-        (Kind::Signed, 8) => return f64::from(bits as u8 as i8),
-        (Kind::Signed, _) => return f64::from(bits as u32 as i32),
-        (Kind::Unsigned | Kind::Bits, _) => return bits as f64,
+        (TypeKind::Bfloat, _) => Format::BF16,
+        (TypeKind::E4m3, _) => Format::E4M3,
+        (TypeKind::E5m2, _) => Format::E5M2,
+        (TypeKind::Tf32, _) => return Format::F32.to_f64(bits & TF32_BITS),
+        (TypeKind::Signed, 8) => return f64::from(bits as u8 as i8),
+        (TypeKind::Signed, _) => return f64::from(bits as u32 as i32),
+        (TypeKind::Unsigned | TypeKind::Bits, _) => return bits as f64,
         (_, 16) => Format::F16,
         (_, 32) => Format::F32,
         _ => Format::F64,
@@ -39,9 +39,9 @@ pub(super) fn number(ty: Type, bits: u64) -> f64 {
 /// A sum as bits of the accumulator's type.
 pub(super) fn rounded(sum: Type, total: f64, saturates: bool) -> u64 {
     match (sum.kind, sum.bits) {
-        (Kind::Signed, _) if saturates => u64::from(total as i32 as u32),
+        (TypeKind::Signed, _) if saturates => u64::from(total as i32 as u32),
         // Sums of integers are exact.
-        (Kind::Signed, _) => total as i64 as u64 & u64::from(u32::MAX),
+        (TypeKind::Signed, _) => total as i64 as u64 & u64::from(u32::MAX),
         (_, 64) => num::canonical64(total).to_bits(),
         (_, 32) => u64::from(num::canonical(total as f32).to_bits()),
         _ => Format::F16.from_f64(total, Rounding::NearestEven, Overflow::Ieee),

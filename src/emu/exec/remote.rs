@@ -4,10 +4,10 @@
 
 use std::mem::take;
 
+use super::super::async_work::{Issuer, Moved, Touching, Transfer, Work};
 use super::super::error::{Fault, Space};
 use super::super::inst::{BulkKind, Inst, Remote};
 use super::super::mem::RANK_BIT;
-use super::super::pending::{Issuer, Moved, Touching, Transfer, Work};
 use super::super::race::lanes;
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::Warp;

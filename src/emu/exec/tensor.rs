@@ -4,15 +4,14 @@
 //! bytes by the bits of their absolute address. Coordinates are signed. Of what lies outside of the tensor a load gives the
 //! fill, and counts it as arrived; a store leaves it out.
 
+use super::super::async_work::{Issuer, Move, Moved, Touch, Touching};
 use super::super::error::{Fault, Space};
 use super::super::inst::{AtomicOp, BulkKind};
-use super::super::pending::{Issuer, Move, Moved, Touch, Touching};
-use super::super::race::{Agent, View};
+use super::super::race::{Agent, Observer};
 use super::super::sched::{CtaState, Machine, Trouble};
-use super::super::tensor_map::{Element, Fill, TensorMap};
-use super::super::types::{Kind, Type};
+use super::super::tensor_map::{Fill, TensorElement, TensorMap};
+use super::super::types::{Type, TypeKind};
 use super::super::warp::Warp;
-use super::access::Place;
 
 /// Bytes of a tensor map, and what its address is a multiple of.
 const MAP_BYTES: u32 = 128;
@@ -45,14 +44,7 @@ impl Machine<'_> {
             }
         };
         if !region.is_written(place.offset, bytes) {
-            let Place { space, address, .. } = place;
-            let bytes = MAP_BYTES;
-            let fault = Fault::Uninitialised {
-                space,
-                address,
-                bytes,
-            };
-            return Err((lane, fault));
+            return Err(place.uninitialised(lane, MAP_BYTES));
         }
         let mut words = [0; MAP_BYTES as usize];
         words.copy_from_slice(&region.data[place.offset..place.offset + bytes]);
@@ -69,7 +61,7 @@ impl Machine<'_> {
                 lane,
                 line,
                 agent,
-                view: Some(View::Maps),
+                view: Some(Observer::Maps),
             };
             self.begin(cta, issuer, touch)?;
             let as_who = (warp.clock.warp << 5 | lane, self.now);
@@ -221,27 +213,29 @@ pub(super) fn check_place(map: &TensorMap, start: &[i32]) -> Result<(), String> 
 }
 
 /// The type that a reduction of elements computes in; none if there is no such reduction.
-fn element_type(element: Element, op: AtomicOp) -> Option<Type> {
+fn element_type(element: TensorElement, op: AtomicOp) -> Option<Type> {
     let (kind, bits) = match element {
-        Element::U32 => (Kind::Unsigned, 32),
-        Element::S32 => (Kind::Signed, 32),
-        Element::U64 => (Kind::Unsigned, 64),
-        Element::S64 => (Kind::Signed, 64),
-        Element::F16 => (Kind::Float, 16),
-        Element::BF16 => (Kind::Bfloat, 16),
-        Element::F32 => (Kind::Float, 32),
-        Element::F64 => (Kind::Float, 64),
-        Element::U8 | Element::U16 => return None,
+        TensorElement::U32 => (TypeKind::Unsigned, 32),
+        TensorElement::S32 => (TypeKind::Signed, 32),
+        TensorElement::U64 => (TypeKind::Unsigned, 64),
+        TensorElement::S64 => (TypeKind::Signed, 64),
+        TensorElement::F16 => (TypeKind::Float, 16),
+        TensorElement::BF16 => (TypeKind::Bfloat, 16),
+        TensorElement::F32 => (TypeKind::Float, 32),
+        TensorElement::F64 => (TypeKind::Float, 64),
+        TensorElement::U8 | TensorElement::U16 => return None,
     };
-    let is_float = matches!(kind, Kind::Float | Kind::Bfloat);
+    let is_float = matches!(kind, TypeKind::Float | TypeKind::Bfloat);
     let exists = match op {
         // An H100 takes these for illegal instructions.
-        AtomicOp::Add | AtomicOp::And | AtomicOp::Or | AtomicOp::Xor if element == Element::S64 => {
+        AtomicOp::Add | AtomicOp::And | AtomicOp::Or | AtomicOp::Xor
+            if element == TensorElement::S64 =>
+        {
             false
         }
         AtomicOp::Add => true,
         AtomicOp::Min | AtomicOp::Max => !is_float || bits == 16,
-        AtomicOp::Increment | AtomicOp::Decrement => kind == Kind::Unsigned && bits == 32,
+        AtomicOp::Increment | AtomicOp::Decrement => kind == TypeKind::Unsigned && bits == 32,
         _ => !is_float,
     };
     exists.then_some(Type {

@@ -6,14 +6,14 @@
 
 use std::rc::Rc;
 
+use super::super::async_work::{Issuer, Touch, Touching};
 use super::super::budget::{Change, Outcome};
 use super::super::error::{Fault, Space};
-use super::super::flight::{Factors, Issued, Read, Refusal, Shared};
-use super::super::inst::{GroupProduct, Inst, Left, Op, Product, Src};
-use super::super::pending::{Issuer, Touch, Touching};
-use super::super::race::View;
-use super::super::sched::{CtaState, Machine, Step, Trouble};
+use super::super::inst::{GroupProduct, Inst, Left, MmaShape, Op, Src};
+use super::super::race::Observer;
+use super::super::sched::{CtaState, Machine, StepResult, Trouble};
 use super::super::warp::{State, Warp};
+use super::super::wgmma_in_flight::{Factors, Issued, Read, Refusal, Shared};
 use super::descriptor::Descriptor;
 use super::matrix::Factor;
 use super::product::{number, rounded};
@@ -41,12 +41,16 @@ impl Machine<'_> {
         group: usize,
         inst: &Inst,
         moved: bool,
-    ) -> Result<Step, Trouble> {
-        let mut step = if moved { Step::Stop } else { Step::Continue };
+    ) -> Result<StepResult, Trouble> {
+        let mut step = if moved {
+            StepResult::Stop
+        } else {
+            StepResult::Continue
+        };
         match &inst.op {
             Op::GroupProduct(product) => {
                 self.issue(cta, warp, group, inst, product)?;
-                step = Step::Wake;
+                step = StepResult::Wake;
             }
             Op::GroupFence => {
                 if let Some(flight) = &mut warp.flight {
@@ -61,7 +65,7 @@ impl Machine<'_> {
             Op::GroupWait { pending } => {
                 if let Some(line) = self.finish(cta, warp, *pending)? {
                     warp.groups[group].state = State::Products(line);
-                    return Ok(Step::Stop);
+                    return Ok(StepResult::Stop);
                 }
             }
             Op::Registers { more, count } => {
@@ -75,10 +79,10 @@ impl Machine<'_> {
                     unreachable!("the entry moves registers")
                 };
                 match budget.change(warp.index, change) {
-                    Outcome::Done => step = Step::Wake,
+                    Outcome::Done => step = StepResult::Wake,
                     Outcome::Waits => {
                         warp.groups[group].state = State::Registers(*count);
-                        return Ok(Step::Stop);
+                        return Ok(StepResult::Stop);
                     }
                     Outcome::Wrong(reason) => {
                         let opcode = inst.opcode.to_string();
@@ -198,7 +202,7 @@ impl Machine<'_> {
             lane: 0,
             line: inst.line,
             agent,
-            view: Some(View::Shared),
+            view: Some(Observer::Shared),
         };
         for touch in touches(&read) {
             self.begin(cta, issuer, touch)?;
@@ -233,7 +237,7 @@ impl Machine<'_> {
         op: &GroupProduct,
         descriptors: [u64; 2],
     ) -> Result<[Vec<usize>; 2], Trouble> {
-        let Product {
+        let MmaShape {
             shape: [m, n, _],
             transposed,
             ..
@@ -404,7 +408,7 @@ impl Machine<'_> {
         factors: &Factors,
         adds: bool,
     ) -> Result<(), Trouble> {
-        let Product {
+        let MmaShape {
             shape: [_, n, k],
             a: ty,
             sum,

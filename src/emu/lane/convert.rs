@@ -3,7 +3,7 @@
 
 use super::integer::{signed, unsigned};
 use crate::emu::inst::{LaneFn, Mods};
-use crate::emu::types::{Kind, Type};
+use crate::emu::types::{Type, TypeKind};
 use crate::num::{self, Format, Int, Overflow, Rounding, bf16, f16};
 
 /// The function that converts as `m` says.
@@ -16,11 +16,11 @@ pub(in crate::emu) fn function(m: &Mods) -> LaneFn {
         && m.rounding == Rounding::NearestEven;
     match (m.from.kind, m.from.bits, m.ty.kind, m.ty.bits) {
         _ if m.from.is_integer() && m.ty.is_integer() && !m.sat => resize,
-        (Kind::Float, 32, Kind::Float, 16) if plain => single_to_half,
-        (Kind::Float, 32, Kind::Bfloat, 16) if plain => single_to_bfloat,
-        (Kind::Float, 16, Kind::Float, 32) if plain => half_to_single,
-        (Kind::Bfloat, 16, Kind::Float, 32) if plain => bfloat_to_single,
-        (Kind::Signed, 32, Kind::Float, 32) if plain => signed_to_single,
+        (TypeKind::Float, 32, TypeKind::Float, 16) if plain => single_to_half,
+        (TypeKind::Float, 32, TypeKind::Bfloat, 16) if plain => single_to_bfloat,
+        (TypeKind::Float, 16, TypeKind::Float, 32) if plain => half_to_single,
+        (TypeKind::Bfloat, 16, TypeKind::Float, 32) if plain => bfloat_to_single,
+        (TypeKind::Signed, 32, TypeKind::Float, 32) if plain => signed_to_single,
         _ => convert,
     }
 }
@@ -76,10 +76,10 @@ fn int(ty: Type) -> Int {
 /// The format of a float type.
 pub(in crate::emu) fn format(ty: Type) -> Format {
     match (ty.kind, ty.bits) {
-        (Kind::Bfloat, _) => Format::BF16,
-        (Kind::Tf32, _) => Format::TF32,
-        (Kind::E4m3, _) => Format::E4M3,
-        (Kind::E5m2, _) => Format::E5M2,
+        (TypeKind::Bfloat, _) => Format::BF16,
+        (TypeKind::Tf32, _) => Format::TF32,
+        (TypeKind::E4m3, _) => Format::E4M3,
+        (TypeKind::E5m2, _) => Format::E5M2,
         (_, 16) => Format::F16,
         (_, 64) => Format::F64,
         _ => Format::F32,
@@ -89,13 +89,13 @@ pub(in crate::emu) fn format(ty: Type) -> Format {
 /// The exact value of float bits, flushed if the conversion says so.
 fn widen(m: &Mods, bits: u64) -> f64 {
     match (m.from.kind, m.from.bits) {
-        (Kind::Float, 64) => f64::from_bits(bits),
-        (Kind::Float, 32) => {
+        (TypeKind::Float, 64) => f64::from_bits(bits),
+        (TypeKind::Float, 32) => {
             let x = f32::from_bits(bits as u32);
             f64::from(if m.ftz { num::ftz(x) } else { x })
         }
-        (Kind::Float, _) => f16::to_f64(bits as u16),
-        (Kind::Bfloat, _) => bf16::to_f64(bits as u16),
+        (TypeKind::Float, _) => f16::to_f64(bits as u16),
+        (TypeKind::Bfloat, _) => bf16::to_f64(bits as u16),
         _ => format(m.from).to_f64(unsigned(bits, m.from.bits)),
     }
 }
@@ -113,8 +113,8 @@ pub(in crate::emu) fn narrow(m: &Mods, x: f64) -> u64 {
     let bits = format(m.ty).from_f64(x, m.rounding, overflow);
     match m.ty.kind {
         // The 19 bits stand at the top of the word.
-        Kind::Tf32 => bits << 13,
-        Kind::Float if m.ty.bits == 32 && m.ftz => {
+        TypeKind::Tf32 => bits << 13,
+        TypeKind::Float if m.ty.bits == 32 && m.ftz => {
             u64::from(num::ftz(f32::from_bits(bits as u32)).to_bits())
         }
         _ => bits,
@@ -129,7 +129,7 @@ fn kept_nan(m: &Mods, bits: u64) -> Option<u64> {
         return None;
     }
     match (m.ty.kind, m.ty.bits) {
-        (Kind::Float | Kind::Bfloat, 16 | 32)
+        (TypeKind::Float | TypeKind::Bfloat, 16 | 32)
             if m.from.is_f64() && f64::from_bits(bits).is_nan() =>
         {
             let to = format(m.ty);
@@ -139,7 +139,7 @@ fn kept_nan(m: &Mods, bits: u64) -> Option<u64> {
             let kept = payload >> (52 - to.mantissa_bits);
             Some(sign | (to.max_finite + 1) | quiet | kept)
         }
-        (Kind::Tf32, _)
+        (TypeKind::Tf32, _)
             if m.rounding == Rounding::NearestAway && f32::from_bits(bits as u32).is_nan() =>
         {
             Some(bits & 0xffff_e000)
@@ -188,10 +188,10 @@ fn convert(m: &Mods, s: &[u64; 4]) -> u64 {
 pub(in crate::emu) fn pack_function(m: &Mods) -> LaneFn {
     let plain = !m.ftz && !m.sat && !m.relu && !m.finite && m.rounding == Rounding::NearestEven;
     match (m.from.is_f32() && plain, m.ty.kind, m.ty.bits) {
-        (true, Kind::Float, 16) => {
+        (true, TypeKind::Float, 16) => {
             |m, s| single_to_half(m, &[s[0]; 4]) << 16 | single_to_half(m, &[s[1]; 4])
         }
-        (true, Kind::Bfloat, 16) => {
+        (true, TypeKind::Bfloat, 16) => {
             |m, s| single_to_bfloat(m, &[s[0]; 4]) << 16 | single_to_bfloat(m, &[s[1]; 4])
         }
         _ => pack,

@@ -1,7 +1,7 @@
 //! Floating-point instructions.
 
 use crate::emu::inst::Mods;
-use crate::emu::types::Kind;
+use crate::emu::types::TypeKind;
 use crate::num::{self, Rounding, bf16, f16};
 
 fn single(m: &Mods, x: u64) -> f32 {
@@ -133,7 +133,7 @@ fn upper(x: f64) -> u64 {
 }
 
 fn is_bf16(m: &Mods) -> bool {
-    m.ty.kind == Kind::Bfloat
+    m.ty.kind == TypeKind::Bfloat
 }
 
 fn flush16(m: &Mods, x: u16) -> u16 {

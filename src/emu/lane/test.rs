@@ -3,7 +3,7 @@
 use super::integer::{signed, unsigned};
 use crate::emu::inst::{Mods, TestFn};
 use crate::emu::mem;
-use crate::emu::types::{Kind, Type};
+use crate::emu::types::{Type, TypeKind};
 use crate::num::{bf16, f16, ftz};
 
 /// The comparisons, as kept in `Mods::imm`.
@@ -16,15 +16,15 @@ const NAMES: [&str; 18] = [
 pub(in crate::emu) fn comparison(name: &str, ty: Type) -> Option<(u32, TestFn)> {
     let number = NAMES.iter().position(|&known| known == name)? as u32;
     let f: TestFn = match (ty.kind, ty.bits) {
-        (Kind::Bits, _) if number > 1 => return None,
-        (Kind::Signed, _) if number > 5 => return None,
-        (Kind::Bits | Kind::Unsigned | Kind::Signed, _) if number > 9 => return None,
-        (Kind::Bits | Kind::Unsigned, _) => compare_unsigned,
-        (Kind::Signed, _) => compare_signed,
+        (TypeKind::Bits, _) if number > 1 => return None,
+        (TypeKind::Signed, _) if number > 5 => return None,
+        (TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed, _) if number > 9 => return None,
+        (TypeKind::Bits | TypeKind::Unsigned, _) => compare_unsigned,
+        (TypeKind::Signed, _) => compare_signed,
         _ if (6..=9).contains(&number) => return None,
-        (Kind::Float, 32) if !ty.packed => compare32,
-        (Kind::Float, 64) => compare64,
-        (Kind::Float | Kind::Bfloat, 16) => compare16,
+        (TypeKind::Float, 32) if !ty.packed => compare32,
+        (TypeKind::Float, 64) => compare64,
+        (TypeKind::Float | TypeKind::Bfloat, 16) => compare16,
         _ => return None,
     };
     Some((number, f))
@@ -76,7 +76,7 @@ fn compare64(m: &Mods, a: u64, b: u64) -> bool {
 fn compare16(m: &Mods, a: u64, b: u64) -> bool {
     let value = |x: u64| {
         let x = x as u16;
-        if m.ty.kind == Kind::Bfloat {
+        if m.ty.kind == TypeKind::Bfloat {
             bf16::to_f64(x)
         } else {
             f16::to_f64(if m.ftz { f16::ftz(x) } else { x })

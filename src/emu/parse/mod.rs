@@ -11,7 +11,7 @@ use self::body::{Body, names_dynamic_shared};
 use super::decode;
 use super::error::{ParseError, ParseErrorKind, Space};
 use super::inst::Op;
-use super::lex::{Located, Number, Sources, Token, tokens};
+use super::lex::{Located, NumberToken, Sources, Token, tokens};
 use super::module::{Entry, Literal, Module, Param, Registers, Symbol, Variable};
 use super::types::Type;
 use crate::limits::EMULATED_VARIABLE_BYTES;
@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
     fn integer(&mut self) -> Result<u64> {
         let negative = self.eat(b'-');
         match self.peek() {
-            Token::Number(Number::Int(value)) => {
+            Token::Number(NumberToken::Int(value)) => {
                 self.bump();
                 Ok(if negative {
                     value.wrapping_neg()
@@ -181,13 +181,13 @@ impl<'a> Parser<'a> {
         match word {
             ".version" => {
                 let version = match self.peek() {
-                    Token::Number(Number::Double(version)) => {
+                    Token::Number(NumberToken::Double(version)) => {
                         let tenths = (version * 10.0).round() as u32;
                         (tenths / 10, tenths % 10)
                     }
                     _ => return self.fail("expected a version such as 7.0"),
                 };
-                if !decode::since::is_version(version) {
+                if !decode::first_versions::is_version(version) {
                     let (major, minor) = version;
                     return self.fail(format!("there is no PTX {major}.{minor}"));
                 }
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
                 let Token::Word(name) = self.peek() else {
                     return self.fail("expected a target such as sm_80");
                 };
-                let Some((sm, (major, minor))) = decode::since::target(name) else {
+                let Some((sm, (major, minor))) = decode::first_versions::target(name) else {
                     return self.fail(format!("unknown target `{name}`"));
                 };
                 if self.module.version < (major, minor) {
@@ -447,12 +447,12 @@ impl<'a> Parser<'a> {
         };
         self.bump();
         Ok(match (number, negative) {
-            (Number::Int(value), false) => Literal::Int(value),
-            (Number::Int(value), true) => Literal::Int(value.wrapping_neg()),
-            (Number::Single(bits), false) => Literal::Single(bits),
-            (Number::Single(bits), true) => Literal::Single(bits ^ 0x8000_0000),
-            (Number::Double(value), false) => Literal::Double(value),
-            (Number::Double(value), true) => Literal::Double(-value),
+            (NumberToken::Int(value), false) => Literal::Int(value),
+            (NumberToken::Int(value), true) => Literal::Int(value.wrapping_neg()),
+            (NumberToken::Single(bits), false) => Literal::Single(bits),
+            (NumberToken::Single(bits), true) => Literal::Single(bits ^ 0x8000_0000),
+            (NumberToken::Double(value), false) => Literal::Double(value),
+            (NumberToken::Double(value), true) => Literal::Double(-value),
         })
     }
 
@@ -516,7 +516,7 @@ impl<'a> Parser<'a> {
 
     /// A number of something that there must be at least one of.
     fn positive(&mut self) -> Result<u32> {
-        if self.peek() == Token::Number(Number::Int(0)) {
+        if self.peek() == Token::Number(NumberToken::Int(0)) {
             return self.fail("expected a number above zero");
         }
         self.small()

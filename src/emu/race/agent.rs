@@ -8,7 +8,7 @@
 
 use super::super::inst::Scope;
 use super::clock::WarpClock;
-use super::knowledge::View;
+use super::knowledge::Observer;
 use super::{Record, lanes};
 
 /// The first number of an agent; warps have smaller ones.
@@ -100,7 +100,7 @@ impl Party for WarpClock {
 pub(in crate::emu) struct Starting<'a> {
     pub(in crate::emu) clock: &'a WarpClock,
     pub(in crate::emu) agent: Agent,
-    pub(in crate::emu) view: Option<View>,
+    pub(in crate::emu) view: Option<Observer>,
 }
 
 impl Party for Starting<'_> {
@@ -113,8 +113,8 @@ impl Party for Starting<'_> {
             return true;
         }
         match self.view {
-            Some(View::Constant) if is_write => false,
-            Some(view) if (is_write || view == View::Shared) && is_generic(record.who >> 5) => {
+            Some(Observer::Constant) if is_write => false,
+            Some(view) if (is_write || view == Observer::Shared) && is_generic(record.who >> 5) => {
                 self.clock.sees(lane, view, record)
             }
             _ => self.clock.knows_record(lane, record),

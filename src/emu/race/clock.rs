@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::inst::Scope;
 use super::agent::FIRST_AGENT;
-use super::knowledge::{Knowledge, Known, View};
+use super::knowledge::{Knowledge, Known, Observer};
 use super::{Record, lanes};
 
 /// What a lane acquired or is about to release by itself.
@@ -111,7 +111,7 @@ impl WarpClock {
     }
 
     /// Whether a fence made a write known to the lane visible to another proxy.
-    pub(in crate::emu) fn sees(&self, lane: u32, view: View, record: Record) -> bool {
+    pub(in crate::emu) fn sees(&self, lane: u32, view: Observer, record: Record) -> bool {
         let acquired = self
             .lanes
             .get(&lane)
@@ -125,7 +125,7 @@ impl WarpClock {
         &mut self,
         mask: u32,
         all: u32,
-        views: &[View],
+        views: &[Observer],
         now: &mut u32,
     ) {
         if mask == all {

@@ -21,12 +21,12 @@ pub(super) struct Known {
 #[derive(Clone, Debug, Default)]
 pub(in crate::emu) struct Knowledge {
     pub(super) seen: Known,
-    pub(super) fenced: [Known; View::COUNT],
+    pub(super) fenced: [Known; Observer::COUNT],
 }
 
 /// Who else looks at memory than the generic proxy, and needs a fence to see its writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::emu) enum View {
+pub(in crate::emu) enum Observer {
     /// The async proxy, shared memory.
     Shared,
     /// The async proxy, device memory.
@@ -39,12 +39,12 @@ pub(in crate::emu) enum View {
     Constant,
 }
 
-impl View {
+impl Observer {
     pub(super) const COUNT: usize = 5;
 }
 
 /// The sets of which [`Knowledge`] consists.
-pub(super) const PARTS: usize = 1 + View::COUNT;
+pub(super) const PARTS: usize = 1 + Observer::COUNT;
 
 impl Knowledge {
     pub(in crate::emu) fn join(&mut self, other: &Knowledge) {

@@ -34,9 +34,9 @@ mod shadow;
 
 pub(super) use agent::{Agent, Agents, FIRST_AGENT, GENERIC, PROGRESS, Starting, UNDER_WAY};
 pub(super) use clock::{Joined, WarpClock};
-pub(super) use knowledge::{Knowledge, View};
+pub(super) use knowledge::{Knowledge, Observer};
 pub(super) use release::{Releases, Strong};
-pub(super) use shadow::{Access, Conflict, Settled, Shadow};
+pub(super) use shadow::{CheckedAccess, Conflict, Settled, Shadow};
 
 /// One access: who, when, where in the text. `time` zero means none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

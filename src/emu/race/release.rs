@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::super::inst::Scope;
 use super::chain::Chain;
 use super::clock::WarpClock;
-use super::knowledge::{Knowledge, View};
+use super::knowledge::{Knowledge, Observer};
 use super::lanes;
 
 /// So many read-modify-writes of one address copy what is there; more of them make a chain.
@@ -175,7 +175,7 @@ impl WarpClock {
             let who = self.warp << 5 | lane;
             let clock = self.lanes.entry(lane).or_default();
             let known = clock.initialised.get_or_insert_default();
-            known.fenced[View::Barriers as usize]
+            known.fenced[Observer::Barriers as usize]
                 .threads
                 .insert(who, now);
         }

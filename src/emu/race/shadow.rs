@@ -37,7 +37,7 @@ pub(in crate::emu) struct Shadow {
 
 /// One access to be checked.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::emu) struct Access {
+pub(in crate::emu) struct CheckedAccess {
     pub(in crate::emu) lane: u32,
     pub(in crate::emu) line: u32,
     pub(in crate::emu) read: bool,
@@ -73,7 +73,7 @@ impl Shadow {
         now: u32,
         offset: usize,
         bytes: usize,
-        access: Access,
+        access: CheckedAccess,
     ) -> Option<Conflict> {
         let page = self.pages[offset / PAGE].get_or_insert_with(|| {
             let small = bytes.trailing_zeros().min(LARGEST_LOG2);
@@ -118,7 +118,7 @@ impl Shadow {
         &mut self,
         clock: &impl Party,
         me: Record,
-        access: Access,
+        access: CheckedAccess,
         place: Range<usize>,
         (mut index, mut met): (usize, (Record, AccessKind)),
     ) -> Option<Conflict> {
@@ -152,7 +152,7 @@ impl Shadow {
         now: u32,
         offset: usize,
         bytes: usize,
-        access: Access,
+        access: CheckedAccess,
     ) -> Option<Conflict> {
         pieces(offset, bytes).find_map(|(at, size)| self.access(clock, now, at, size, access))
     }
@@ -280,7 +280,7 @@ fn meet(
     crowd: &mut Vec<(Range<usize>, Record)>,
     (other, kind): (Record, AccessKind),
     me: Record,
-    access: Access,
+    access: CheckedAccess,
     place: Range<usize>,
 ) -> Option<Conflict> {
     if other != me {
@@ -303,7 +303,7 @@ fn meet(
 fn overwritten(
     crowd: &[(Range<usize>, Record)],
     me: Record,
-    access: Access,
+    access: CheckedAccess,
     place: Range<usize>,
 ) -> Option<Conflict> {
     let mut crowd = crowd.iter();
@@ -314,7 +314,12 @@ fn overwritten(
     Some(conflict(access, *read, AccessKind::Read, offset))
 }
 
-fn conflict(access: Access, other: Record, other_kind: AccessKind, offset: usize) -> Conflict {
+fn conflict(
+    access: CheckedAccess,
+    other: Record,
+    other_kind: AccessKind,
+    offset: usize,
+) -> Conflict {
     let kind = if access.strong {
         AccessKind::Atomic
     } else if access.write {
@@ -337,7 +342,7 @@ impl Cell {
         &mut self,
         clock: &impl Party,
         me: Record,
-        access: Access,
+        access: CheckedAccess,
     ) -> Option<(Record, AccessKind)> {
         let lane = access.lane;
         let harmless = |other: Record| {

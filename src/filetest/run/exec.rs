@@ -1,5 +1,7 @@
 //! What runs a kernel: the interpreter, which is the reference, and whatever runs compiled code.
 
+use std::fmt;
+
 use super::named::named_address;
 use crate::compile::{CompiledKernel, KernelMeta, compile};
 use crate::device_print::{self, Log, Site};
@@ -270,29 +272,31 @@ pub(super) fn contents(
     Contents::new(scalar, (0..count).map(|i| read((i * size) as u64, size)))
 }
 
-/// Allocates the buffers; gives the address for each argument.
+/// Allocates the buffers in the memory of an executor; gives the address for each argument. `allocate` makes room for so many bytes,
+/// and writes the ones that are given.
+pub(super) fn allocated<E: fmt::Display>(
+    args: &[Argument],
+    mut allocate: impl FnMut(usize, Option<&[u8]>) -> Result<u64, E>,
+) -> Result<Vec<u64>, String> {
+    let address = |arg: &Argument| match &arg.it {
+        ArgValue::Buffer {
+            scalar,
+            count,
+            bytes,
+        } => allocate(count * scalar.bytes() as usize, bytes.as_deref())
+            .map_err(|error| format!("`{}`: {error}", arg.name)),
+        ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
+    };
+    args.iter().map(address).collect()
+}
+
+/// The same in the emulator's memory.
 pub(super) fn emulated(args: &[Argument], memory: &mut emu::Memory) -> Result<Vec<u64>, String> {
-    let mut addresses = Vec::new();
-    for arg in args {
-        let address = match &arg.it {
-            ArgValue::Buffer {
-                scalar,
-                count,
-                bytes,
-            } => {
-                let address = memory.try_alloc(count * scalar.bytes() as usize);
-                address.and_then(|address| {
-                    if let Some(bytes) = bytes {
-                        memory.write(address, bytes)?;
-                    }
-                    Ok(address)
-                })
-            }
-            ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
-        };
-        addresses.push(address.map_err(|error| format!("`{}`: {error}", arg.name))?);
-    }
-    Ok(addresses)
+    allocated(args, |size, bytes| {
+        let address = memory.try_alloc(size)?;
+        bytes.map_or(Ok(()), |bytes| memory.write(address, bytes))?;
+        Ok::<_, emu::MemoryError>(address)
+    })
 }
 
 /// What the buffers hold.

@@ -28,7 +28,7 @@ pub(super) fn read_any(path: &str, setup: &Setup<'_>) -> Result<(Scalar, Array),
 fn read_bytes(path: &str, setup: &Setup<'_>) -> Result<Vec<u8>, String> {
     let place = setup.folder.unwrap_or(Path::new("")).join(path);
     let mut bytes = Vec::new();
-    // A little more than the elements, for the header; what is longer is told by what is missing.
+    // A little more than the elements, for the header; what is longer shows by what is missing.
     let most = RUN_LINE_BYTES as u64 + (1 << 20);
     let file = std::fs::File::open(place);
     let read = file.and_then(|file| file.take(most).read_to_end(&mut bytes));

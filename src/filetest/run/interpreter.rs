@@ -2,8 +2,8 @@
 
 use super::compare::Distances;
 use super::exec::{
-    ArgValue, Argument, At, Contents, Executor, Finished, Job, Outcome, STEPS_ADVICE, failed,
-    printed,
+    ArgValue, Argument, At, Contents, Executor, Finished, Job, Outcome, STEPS_ADVICE, allocated,
+    failed, printed,
 };
 use super::named::named_address;
 use crate::device_print::{self, Site};
@@ -13,26 +13,11 @@ use crate::ir::function::TileFunction;
 /// Memory of the interpreter that holds the buffers, and the address for each argument.
 fn interpreted(args: &[Argument]) -> Result<(interp::Memory, Vec<u64>), String> {
     let mut memory = interp::Memory::new();
-    let mut addresses = Vec::new();
-    for arg in args {
-        let address = match &arg.it {
-            ArgValue::Buffer {
-                scalar,
-                count,
-                bytes,
-            } => {
-                let address = memory.try_alloc(count * scalar.bytes() as usize);
-                address.and_then(|address| {
-                    if let Some(bytes) = bytes {
-                        memory.write(address, bytes)?;
-                    }
-                    Ok(address)
-                })
-            }
-            ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
-        };
-        addresses.push(address.map_err(|error| format!("`{}`: {error}", arg.name))?);
-    }
+    let addresses = allocated(args, |size, bytes| {
+        let address = memory.try_alloc(size)?;
+        bytes.map_or(Ok(()), |bytes| memory.write(address, bytes))?;
+        Ok::<_, interp::MemoryError>(address)
+    })?;
     Ok((memory, addresses))
 }
 
@@ -85,7 +70,7 @@ fn interpret<T>(
 }
 
 /// Program and element, for the start of a message.
-fn who(job: &Job<'_>, place: &interp::Place) -> String {
+fn who(job: &Job<'_>, place: &interp::FaultSite) -> String {
     let Some([x, y, z]) = place.program else {
         return String::new();
     };

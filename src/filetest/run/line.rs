@@ -6,7 +6,7 @@ use super::map::MapSpec;
 use crate::grid;
 use crate::ir::types::Scalar;
 use crate::limits::RUN_LINE_BYTES;
-use crate::text::lexer::{Kind, Token, lex};
+use crate::text::lexer::{Token, TokenKind, lex};
 use crate::text::quote::quoted;
 
 /// What a `; run:` line says.
@@ -134,7 +134,7 @@ fn with_cursor<T>(
     };
     let result = read(&mut cursor)?;
     match cursor.peek().kind {
-        Kind::End => Ok(result),
+        TokenKind::End => Ok(result),
         _ => cursor.unexpected("the end"),
     }
 }
@@ -148,7 +148,7 @@ struct Left {
 }
 
 struct Cursor<'t, 'a> {
-    /// Ended by [`Kind::End`], which is never passed.
+    /// Ended by [`TokenKind::End`], which is never passed.
     tokens: &'t [Token<'a>],
     at: usize,
 }
@@ -160,7 +160,7 @@ impl<'a> Cursor<'_, 'a> {
 
     fn next(&mut self) -> Token<'a> {
         let token = self.peek();
-        if token.kind != Kind::End {
+        if token.kind != TokenKind::End {
             self.at += 1;
         }
         token
@@ -169,7 +169,7 @@ impl<'a> Cursor<'_, 'a> {
     fn unexpected<T>(&self, expected: &str) -> Result<T, String> {
         let token = self.peek();
         match token.kind {
-            Kind::End => Err(format!("expected {expected} at the end of a `run` line")),
+            TokenKind::End => Err(format!("expected {expected} at the end of a `run` line")),
             _ => Err(format!(
                 "expected {expected}, found `{}`",
                 quoted(token.text)
@@ -178,7 +178,7 @@ impl<'a> Cursor<'_, 'a> {
     }
 
     fn accept(&mut self, c: char) -> bool {
-        let found = self.peek().kind == Kind::Punct(c);
+        let found = self.peek().kind == TokenKind::Punct(c);
         self.at += usize::from(found);
         found
     }
@@ -192,14 +192,14 @@ impl<'a> Cursor<'_, 'a> {
 
     fn accept_word(&mut self, word: &str) -> bool {
         let token = self.peek();
-        let found = token.kind == Kind::Word && token.text == word;
+        let found = token.kind == TokenKind::Word && token.text == word;
         self.at += usize::from(found);
         found
     }
 
     fn word(&mut self, expected: &str) -> Result<&'a str, String> {
         match self.peek().kind {
-            Kind::Word => Ok(self.next().text),
+            TokenKind::Word => Ok(self.next().text),
             _ => self.unexpected(expected),
         }
     }
@@ -208,7 +208,7 @@ impl<'a> Cursor<'_, 'a> {
     fn literal(&mut self) -> Result<String, String> {
         let token = self.peek();
         match token.kind {
-            Kind::Word | Kind::Number => {
+            TokenKind::Word | TokenKind::Number => {
                 self.next();
                 let mut text = token.text.to_owned();
                 if text == "nan" && self.accept(':') {
@@ -247,7 +247,7 @@ impl<'a> Cursor<'_, 'a> {
     /// `[1, 2, 3]`, the opening bracket being taken already.
     fn list(&mut self) -> Result<Vec<String>, String> {
         let mut texts = Vec::new();
-        while self.peek().kind != Kind::Punct(']') {
+        while self.peek().kind != TokenKind::Punct(']') {
             texts.push(self.literal()?);
             if !self.accept(',') {
                 break;
@@ -290,9 +290,9 @@ impl<'a> Cursor<'_, 'a> {
             bytes: most_bytes,
             most: most_bytes,
         };
-        while self.peek().kind != Kind::End {
+        while self.peek().kind != TokenKind::End {
             let name = self.word("`grid(..)` or the name of a parameter")?;
-            if self.peek().kind == Kind::Punct('(') {
+            if self.peek().kind == TokenKind::Punct('(') {
                 match name {
                     "grid" => {
                         run.grid = self.triple("a number of programs")?;
@@ -338,7 +338,7 @@ impl<'a> Cursor<'_, 'a> {
     /// Whether the word and an opening bracket follow; a parameter may have the same name.
     fn is_call(&self, word: &str) -> bool {
         let next = self.tokens.get(self.at + 1);
-        self.peek().text == word && next.is_some_and(|next| next.kind == Kind::Punct('('))
+        self.peek().text == word && next.is_some_and(|next| next.kind == TokenKind::Punct('('))
     }
 
     /// `map(EXTENTS) box(EXTENTS)` and what else makes a tensor map of a buffer.
@@ -400,7 +400,7 @@ impl<'a> Cursor<'_, 'a> {
         let Some(scalar) = Scalar::from_name(word.text) else {
             let number = self.literal()?;
             // A number has no length, so the word was to be a type.
-            if word.kind == Kind::Word && self.peek().kind == Kind::Punct('[') {
+            if word.kind == TokenKind::Word && self.peek().kind == TokenKind::Punct('[') {
                 let known: Vec<&str> = Scalar::ALL.iter().map(|s| s.name()).collect();
                 let (word, known) = (quoted(word.text), known.join(", "));
                 return Err(format!("unknown type `{word}`; known are {known}"));

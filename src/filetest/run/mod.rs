@@ -65,7 +65,7 @@ use std::path::{Path, PathBuf};
 
 use super::directive::{Directives, Note};
 use super::stages::function_of;
-use super::{Report, report_violations};
+use super::{TestReport, report_violations};
 use crate::ir::function::TileFunction;
 use crate::ir::types::Elem;
 use crate::settings::{Options, Target};
@@ -127,7 +127,7 @@ pub(super) fn check(
     directives: &Directives,
     line: u32,
     setup: &Setup<'_>,
-    report: &mut Report,
+    report: &mut TestReport,
 ) {
     if directives.runs.is_empty() {
         report.fail(line, "the test has no `; run:` line");
@@ -162,12 +162,12 @@ pub(super) fn check(
 }
 
 /// Runs every `; run:` line of a text, for each of its `; with:` lines; the report says what failed and what was skipped.
-pub fn run_lines(text: &str, setup: &Setup<'_>) -> Report {
+pub fn run_lines(text: &str, setup: &Setup<'_>) -> TestReport {
     super::for_variants(text, |text| run_lines_of(text, setup))
 }
 
-fn run_lines_of(text: &str, setup: &Setup<'_>) -> Report {
-    let mut report = Report::default();
+fn run_lines_of(text: &str, setup: &Setup<'_>) -> TestReport {
+    let mut report = TestReport::default();
     let directives = match Directives::parse(text) {
         Ok(directives) => directives,
         Err(failures) => {
@@ -184,8 +184,8 @@ fn run_lines_of(text: &str, setup: &Setup<'_>) -> Report {
 
 /// Runs a kernel that was made from a source text, by what a run line says that stands in line `line` of that text. Failures
 /// have places in it.
-pub fn run_kernel(func: &TileFunction, words: &str, line: u32, setup: &Setup<'_>) -> Report {
-    let mut report = Report::default();
+pub fn run_kernel(func: &TileFunction, words: &str, line: u32, setup: &Setup<'_>) -> TestReport {
+    let mut report = TestReport::default();
     let note = Note {
         line,
         pos: Pos { line, column: 0 },

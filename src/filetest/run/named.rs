@@ -2,7 +2,7 @@
 
 use super::exec::{ArgValue, Argument};
 
-/// Bytes beside a buffer that an address is still told by.
+/// Bytes beside a buffer that an address is still named by.
 const NEAR_BYTES: u64 = 1 << 20;
 
 /// What an address is in terms of arguments, whose buffers lie at these addresses.

@@ -6,7 +6,7 @@ use super::line::{Expect, RunLine};
 use super::summary::Summary;
 use super::{Setup, arguments, bound_of, files, interpreter, place_of};
 use crate::filetest::directive::Note;
-use crate::filetest::{Failure, Report};
+use crate::filetest::{Failure, TestReport};
 use crate::interp::InterpErrorKind;
 use crate::ir::function::TileFunction;
 use crate::limits::RUN_LINE_PROGRAMS;
@@ -60,13 +60,13 @@ impl Line<'_> {
     }
 
     /// Runs it.
-    pub(super) fn run(&self, report: &mut Report) {
+    pub(super) fn run(&self, report: &mut TestReport) {
         if let Err((pos, message)) = self.try_run(report) {
             report.failures.push(Failure::at(pos, message));
         }
     }
 
-    fn try_run(&self, report: &mut Report) -> Result<(), (Pos, String)> {
+    fn try_run(&self, report: &mut TestReport) -> Result<(), (Pos, String)> {
         let Line {
             func, note, setup, ..
         } = *self;
@@ -183,7 +183,7 @@ impl Line<'_> {
         run: &RunLine,
         expected: &Finished,
         summary: &mut Summary,
-        report: &mut Report,
+        report: &mut TestReport,
     ) {
         let args = job.args;
         let bounds: Vec<Bound> = args
@@ -296,7 +296,7 @@ impl Line<'_> {
         job: &mut Job<'_>,
         run: &RunLine,
         summary: &mut Summary,
-        report: &mut Report,
+        report: &mut TestReport,
     ) {
         let line = self.note.line;
         let stated: Vec<(&String, &Vec<String>)> = run

@@ -8,7 +8,7 @@ use super::named::named_address;
 use super::one::check_programs;
 use super::summary::Summary;
 use super::{Setup, check_names, files, fill, spec_of};
-use crate::emu::{self, Entry, Fault, Kind, Param, Type};
+use crate::emu::{self, Entry, Fault, Param, Type, TypeKind};
 use crate::ir::types::{Elem, Scalar};
 use crate::limits::RUN_LINE_STEPS;
 use crate::text::number;
@@ -240,7 +240,7 @@ fn described(param: &Param) -> String {
             "an array of 128 bytes, and takes a buffer of as many or a tensor map".to_owned()
         }
         size if size != bytes => format!("an array of {size} bytes, and takes a buffer of as many"),
-        8 if param.ty.kind != Kind::Float => {
+        8 if param.ty.kind != TypeKind::Float => {
             format!(
                 "{}, and takes a buffer, null or a number",
                 directive(param.ty)
@@ -253,9 +253,9 @@ fn described(param: &Param) -> String {
 /// A type as PTX writes it.
 fn directive(ty: Type) -> String {
     let letter = match ty.kind {
-        Kind::Float => 'f',
-        Kind::Signed => 's',
-        Kind::Unsigned => 'u',
+        TypeKind::Float => 'f',
+        TypeKind::Signed => 's',
+        TypeKind::Unsigned => 'u',
         _ => 'b',
     };
     format!(".{letter}{}", ty.bits)
@@ -263,7 +263,7 @@ fn directive(ty: Type) -> String {
 
 fn passed(param: &Param, entry: &str, spec: &ArgSpec, setup: &Setup<'_>) -> Result<Passed, String> {
     let is_array = param.size != param.ty.bits / 8;
-    let is_wide = !is_array && param.size == 8 && param.ty.kind != Kind::Float;
+    let is_wide = !is_array && param.size == 8 && param.ty.kind != TypeKind::Float;
     let mut arg = Argument {
         name: short(entry, &param.name).to_owned(),
         shape: None,
@@ -300,9 +300,9 @@ fn passed(param: &Param, entry: &str, spec: &ArgSpec, setup: &Setup<'_>) -> Resu
         }
         ArgSpec::Number(text) if !is_array => {
             let scalar = match (param.ty.kind, param.ty.bits) {
-                (Kind::Float, 16) => Scalar::F16,
-                (Kind::Float, 32) => Scalar::F32,
-                (Kind::Float, _) => Scalar::F64,
+                (TypeKind::Float, 16) => Scalar::F16,
+                (TypeKind::Float, 32) => Scalar::F32,
+                (TypeKind::Float, _) => Scalar::F64,
                 // Bits of 32 or 64 with a point are a float's.
                 (_, 32) if text.contains('.') => Scalar::F32,
                 (_, 64) if text.contains('.') => Scalar::F64,

@@ -4,7 +4,7 @@
 //! in reverse as unsigned ones, so a maximum is one of signed integers where the operand is not negative and a minimum of
 //! unsigned ones elsewhere.
 
-use super::block::Tile;
+use super::block::TileAccess;
 use super::{Args, Builtin, memory, rows};
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};
@@ -144,7 +144,7 @@ fn extreme<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>>
 pub(super) fn extreme_of_halves<'m>(
     cx: &mut Lower<'m>,
     args: &Args<'m>,
-    tile: &Tile<'m>,
+    tile: &TileAccess<'m>,
     dtype: DType,
     max: bool,
 ) -> Res<()> {

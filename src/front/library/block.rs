@@ -52,9 +52,9 @@ pub(super) fn wide<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str) -> Res<V
         }
         let known = item.as_const().and_then(|c| constant::as_int(&c));
         numbers.push(
-            match known
-                .and_then(|n| constant::convert(crate::front::value::Number::Int(n), DType::Int64))
-            {
+            match known.and_then(|n| {
+                constant::convert(crate::front::value::PyNumber::Int(n), DType::Int64)
+            }) {
                 Some(known) => Value::Known(known),
                 None => Value::Tensor(cx.materialize(&item, DType::Int64, shape)?),
             },
@@ -192,7 +192,7 @@ pub(super) fn tile<'m>(
     tuple: &Tuple<'m>,
     offsets: &[Value<'m>],
     checked: &[usize],
-) -> Res<Tile<'m>> {
+) -> Res<TileAccess<'m>> {
     let block = at(cx, tuple, offsets)?;
     let inside = block
         .inside(&mut cx.b, checked)
@@ -202,14 +202,14 @@ pub(super) fn tile<'m>(
         Some(Value::Tensor(base)) => base.ty,
         _ => Ty::ptr(DType::Int8),
     };
-    Ok(Tile {
+    Ok(TileAccess {
         pointers: cx.block(pointers, ty),
         inside: inside.map(|mask| cx.block(mask, Ty::Num(DType::Int1))),
     })
 }
 
 /// Pointers to the elements of a tile, and whether each is inside where that is asked for.
-pub(super) struct Tile<'m> {
+pub(super) struct TileAccess<'m> {
     pub(super) pointers: Value<'m>,
     pub(super) inside: Option<Value<'m>>,
 }
@@ -253,7 +253,7 @@ pub(super) fn padding<'m>(cx: &mut Lower<'m>, dtype: DType, nan: bool) -> Res<Va
 }
 
 /// The tuple of a block pointer that `tl.load` or `tl.store` got, with its tile.
-fn pointed<'m>(cx: &mut Lower<'m>, args: &Args<'m>, tuple: &Tuple<'m>) -> Res<Tile<'m>> {
+fn pointed<'m>(cx: &mut Lower<'m>, args: &Args<'m>, tuple: &Tuple<'m>) -> Res<TileAccess<'m>> {
     if args.get("mask").is_some() || args.get("other").is_some() {
         let d = cx.error(Code::Call, "a block pointer takes no mask");
         return Err(d
@@ -300,7 +300,7 @@ pub(super) fn load<'m>(cx: &mut Lower<'m>, args: &Args<'m>, tuple: &Tuple<'m>) -
 pub(super) fn read<'m>(
     cx: &mut Lower<'m>,
     args: &Args<'m>,
-    tile: Tile<'m>,
+    tile: TileAccess<'m>,
     dtype: DType,
     nan: bool,
 ) -> Res<Value<'m>> {
@@ -343,7 +343,7 @@ pub(super) fn write<'m>(
     cx: &mut Lower<'m>,
     args: &Args<'m>,
     op: &str,
-    tile: Tile<'m>,
+    tile: TileAccess<'m>,
 ) -> Res<Value<'m>> {
     let mut given = vec![cx.argument(tile.pointers), cx.argument(args.req("value"))];
     if let Some(inside) = tile.inside {

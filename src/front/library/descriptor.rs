@@ -9,8 +9,8 @@ use ruff_python_ast::{CmpOp, Operator};
 
 use super::atomic::extreme_of_halves;
 use super::block::{
-    BASE, SHAPE, STRIDES, Tile, element, make, no_block, padding, pads_nan, part, read, tile, wide,
-    write,
+    BASE, SHAPE, STRIDES, TileAccess, element, make, no_block, padding, pads_nan, part, read, tile,
+    wide, write,
 };
 use super::{Args, Builtin, rows};
 use crate::front::constant;
@@ -95,7 +95,7 @@ fn descriptor<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<(Rc<Tuple<'m>>, bool, 
 }
 
 /// The descriptor and the tile at the offsets.
-fn described<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<(Tile<'m>, DType, bool)> {
+fn described<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<(TileAccess<'m>, DType, bool)> {
     let (tuple, nan, block) = descriptor(cx, args)?;
     let offsets = match wide(cx, args, "offsets")? {
         Value::Tuple(offsets) => offsets.items.clone(),
@@ -135,7 +135,7 @@ fn atomic<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 /// Rows of a tensor of two dimensions, named by a block of numbers, from column `y_offset` on.
-fn rows_at<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<(Tile<'m>, DType, bool)> {
+fn rows_at<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<(TileAccess<'m>, DType, bool)> {
     let (tuple, nan, block) = descriptor(cx, args)?;
     if block.rank() != 2 || block.extent(0) != 1 {
         let message = format!("a block of one row is gathered and scattered, here {block:?}");
@@ -165,7 +165,7 @@ fn rows_at<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<(Tile<'m>, DType, boo
         inside = cx.binary(Operator::BitAnd, &inside, &both)?;
     }
     let inside = Some(inside);
-    Ok((Tile { pointers, inside }, element(&tuple), nan))
+    Ok((TileAccess { pointers, inside }, element(&tuple), nan))
 }
 
 fn gather_rows<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {

@@ -1,7 +1,7 @@
 //! Products of matrices: the rules of their types.
 //!
 //! Operands are two blocks of rank 2 or more, batches first, of one type (two 8-bit floats may differ). The type of the sum
-//! follows from the operands, and from `out_dtype` for those of 8 and 16 bits. What passes the rules is a [`Product`] and goes
+//! follows from the operands, and from `out_dtype` for those of 8 and 16 bits. What passes the rules is a [`CheckedDot`] and goes
 //! through [`emit`], the one place that knows how the IR multiplies: it has one dimension of batches, so that several become
 //! one. Triton 3.6 has no more than one either; that of today has.
 
@@ -33,7 +33,7 @@ const ANY_NUMBER: u32 = 1 << 30;
 
 /// A product that keeps the rules.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Product {
+pub(crate) struct CheckedDot {
     /// Left operand, `[.., m, k]`.
     pub(crate) a: Tensor,
     /// Right operand, `[.., k, n]`.
@@ -51,7 +51,7 @@ pub(crate) struct Product {
 }
 
 /// The product in the IR.
-fn emit<'m>(cx: &mut Lower<'m>, product: &Product) -> Res<Value<'m>> {
+fn build_dot<'m>(cx: &mut Lower<'m>, product: &CheckedDot) -> Res<Value<'m>> {
     let ty = Ty::Num(product.dtype);
     let acc = match product.acc {
         Some(acc) => acc,
@@ -103,7 +103,7 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         None => None,
     };
     let imprecise = imprecise(cx, args, a, b)?;
-    let product = Product {
+    let product = CheckedDot {
         a,
         b,
         acc,
@@ -112,7 +112,7 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         precision: precision(cx, args)?,
         imprecise,
     };
-    emit(cx, &product)
+    build_dot(cx, &product)
 }
 
 /// A block of rank 2 or more; older kernels ask for its transpose.

@@ -8,7 +8,7 @@ use crate::front::constant;
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};
 use crate::front::types::{DType, Ty, show};
-use crate::front::value::{Const, Known, Number, Tensor, Value};
+use crate::front::value::{Const, Known, PyNumber, Tensor, Value};
 use crate::ir::attrs::NanRule;
 use crate::ir::builder::TileBuilder;
 use crate::ir::entities;
@@ -91,8 +91,8 @@ pub(super) fn abs<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         },
         Value::Known(known) => {
             let number = match known.number {
-                Number::Int(n) => Number::Int(known.dtype.wrap(n.saturating_abs())),
-                Number::Float(x) => Number::Float(x.abs()),
+                PyNumber::Int(n) => PyNumber::Int(known.dtype.wrap(n.saturating_abs())),
+                PyNumber::Float(x) => PyNumber::Float(x.abs()),
             };
             return Ok(Value::Known(Known { number, ..known }));
         }
@@ -119,7 +119,7 @@ pub(super) fn like<'m>(cx: &mut Lower<'m>, t: Tensor, number: f64) -> Res<Tensor
     let dtype = t.ty.dtype().unwrap_or(DType::Float32);
     let known = Known {
         dtype,
-        number: Number::Float(number),
+        number: PyNumber::Float(number),
     };
     cx.constant(known, t.shape)
 }

@@ -6,7 +6,7 @@
 
 use super::problem::{Problem, Step};
 use crate::regalloc::reg::{RegClass, Unit};
-use crate::regalloc::{Allocation, Input, Move, Program, Source};
+use crate::regalloc::{AllocFunction, Allocation, Input, Move, MoveSource};
 
 /// Blocks of a run.
 const BLOCKS: usize = 60;
@@ -60,8 +60,8 @@ impl State<'_> {
         for m in moves {
             let class = m.class.index();
             let number = match m.source {
-                Source::Register(name) => self.registers[class][name as usize],
-                Source::Number(bits) => bits,
+                MoveSource::Register(name) => self.registers[class][name as usize],
+                MoveSource::Number(bits) => bits,
             };
             self.registers[class][m.to as usize] = number;
         }

@@ -18,8 +18,8 @@ use super::Verdict;
 use super::random::Random;
 use crate::regalloc::check::check as prove;
 use crate::regalloc::reg::RegClass;
-use crate::regalloc::{Allocation, Program, allocate};
-use crate::settings::diversity::{Choices, Site};
+use crate::regalloc::{AllocFunction, Allocation, allocate};
+use crate::settings::diversity::{ChoiceSite, Choices};
 use execute::execute;
 use problem::Problem;
 
@@ -46,7 +46,7 @@ fn judge(seed: u64) -> Result<Vec<&'static str>, String> {
     let problem = Problem::new(&mut random);
     let mut notes = problem.notes();
     for diversity in [None, Some(seed)] {
-        let allocated = || allocate(&problem, Choices::new(diversity, Site::Registers));
+        let allocated = || allocate(&problem, Choices::new(diversity, ChoiceSite::Registers));
         let found = allocated();
         let fail = |what: &str| format!("{what}, choices {diversity:?}\n{problem}\n{found:?}");
         prove(&problem, &found).map_err(|error| fail(&error.to_string()))?;

@@ -7,8 +7,8 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::fuzzing::random::Random;
-use crate::regalloc::reg::{Group, RegClass, Registers, Touch, Unit, View};
-use crate::regalloc::{Delay, Ease, Input, Program};
+use crate::regalloc::reg::{Group, RegClass, RegView, Registers, Touch, Unit};
+use crate::regalloc::{AllocFunction, Delay, Ease, Input};
 
 /// Most blocks.
 const BLOCKS: usize = 10;
@@ -28,7 +28,7 @@ pub(super) struct Step {
     /// Whether each repetition writes what it reads.
     pub(super) is_copy: bool,
     /// Destination and source, if they are views.
-    copied: Option<(View, View)>,
+    copied: Option<(RegView, RegView)>,
     /// How the allocator is told that it is read.
     touches: Vec<(Unit, Touch)>,
 }
@@ -162,7 +162,7 @@ impl Maker<'_> {
     }
 
     /// A view of `count` units, perhaps of a class: a whole group, one unit many times, or any units.
-    fn view(&mut self, count: u16, class: Option<RegClass>) -> Option<View> {
+    fn view(&mut self, count: u16, class: Option<RegClass>) -> Option<RegView> {
         let regs = &self.problem.regs;
         let fits = |g: &&Group| {
             let data = regs.groups[**g];
@@ -185,7 +185,12 @@ impl Maker<'_> {
     }
 
     /// How the allocator may be told of reads: exactly, or more carefully.
-    fn touches(&mut self, step: &Step, to: Option<View>, sources: &[View]) -> Vec<(Unit, Touch)> {
+    fn touches(
+        &mut self,
+        step: &Step,
+        to: Option<RegView>,
+        sources: &[RegView],
+    ) -> Vec<(Unit, Touch)> {
         let regs = &self.problem.regs;
         let is_whole = to.is_some_and(|to| regs.is_whole(to));
         let mut touches = Vec::new();
@@ -222,7 +227,7 @@ impl Maker<'_> {
             1 if data.count.is_multiple_of(2) => data.count / 2,
             _ => data.count,
         };
-        let mut sources: Vec<View> = copied.into_iter().collect();
+        let mut sources: Vec<RegView> = copied.into_iter().collect();
         if copied.is_none() && !self.known.is_empty() {
             for _ in 0..self.random.below(4) {
                 let count = match self.random.chance(80) {
@@ -238,8 +243,8 @@ impl Maker<'_> {
     fn step(
         &mut self,
         reps: u16,
-        to: Option<View>,
-        sources: &[View],
+        to: Option<RegView>,
+        sources: &[RegView],
         guard: Option<Unit>,
         is_copy: bool,
     ) {
@@ -425,7 +430,7 @@ impl Problem {
     }
 }
 
-impl Program for Problem {
+impl AllocFunction for Problem {
     fn regs(&self) -> &Registers {
         &self.regs
     }
@@ -486,7 +491,7 @@ impl Program for Problem {
         }
     }
 
-    fn copied(&self, inst: usize) -> Option<(View, View)> {
+    fn copied(&self, inst: usize) -> Option<(RegView, RegView)> {
         self.steps[inst].copied
     }
 
@@ -544,7 +549,7 @@ impl fmt::Display for Problem {
 mod tests {
     use super::*;
     use crate::regalloc::check::{CheckError, check};
-    use crate::regalloc::{Move, Source, allocate};
+    use crate::regalloc::{Move, MoveSource, allocate};
     use crate::settings::diversity::Choices;
 
     /// `a` is written; a loop whose parameter gets `a` writes it again and hands it over once more.
@@ -669,7 +674,7 @@ mod tests {
         let to_p = Move {
             class: RegClass::W,
             to: at_p,
-            source: Source::Register(at_a),
+            source: MoveSource::Register(at_a),
         };
         allocation.moves[0][0] = vec![to_p];
         allocation.moves[1][0] = vec![to_p];

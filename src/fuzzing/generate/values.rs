@@ -349,7 +349,7 @@ impl Generator {
             let attrs = attributes(&mut self.random, op);
             if fits(op, &[from], &attrs, &[ty]) {
                 let x = self.value_from(from, fuel - 1);
-                return self.emit(op, &[x], &attrs, &[ty]);
+                return self.build(op, &[x], &attrs, &[ty]);
             }
         }
         let bits = number(&mut self.random, ty.elem);
@@ -403,7 +403,7 @@ impl Generator {
             let attrs = attributes(&mut self.random, op);
             if fits(op, &types, &attrs, &given) {
                 let args: Vec<Value> = types.iter().map(|&ty| self.value(ty)).collect();
-                let value = self.emit(op, &args, &attrs, &given);
+                let value = self.build(op, &args, &attrs, &given);
                 return self.values.push(value);
             }
         }
@@ -429,7 +429,7 @@ impl Generator {
     }
 
     /// Appends an op, its operands changed so that its result is specified.
-    fn emit(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], given: &[TileType]) -> Value {
+    fn build(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], given: &[TileType]) -> Value {
         let mut args = args.to_vec();
         match op {
             TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => {

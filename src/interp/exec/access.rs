@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::interp::error::InterpErrorKind;
-use crate::interp::order::Kind;
+use crate::interp::order::AccessKind;
 use crate::interp::{float, int};
 use crate::ir::attrs::{Attrs, MemOrder, RmwOp};
 use crate::ir::dfg::InstData;
@@ -26,8 +26,8 @@ impl Machine<'_> {
         let optional = |i: usize| data.args.get(i).map(|&v| defined(&self.values, v));
         let (mask, other) = (optional(1).transpose()?, optional(2).transpose()?);
         let kind = match data.volatile() {
-            Some(_) => Kind::StrongRead,
-            None => Kind::Read,
+            Some(_) => AccessKind::StrongRead,
+            None => AccessKind::Read,
         };
         let mut elems = Elems::with_capacity(pointers.len());
         let is_block = pointers.len() > 1;
@@ -139,7 +139,7 @@ impl Machine<'_> {
                 olds.push(0);
                 continue;
             }
-            let old = self.memory.load(address, bytes, Kind::Atomic)?;
+            let old = self.memory.load(address, bytes, AccessKind::Atomic)?;
             self.stats.loaded += 1;
             if let Some(new) = step(i, old) {
                 self.stats.stored += 1;

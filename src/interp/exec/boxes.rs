@@ -19,10 +19,10 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::rings::Entry;
-use super::slack::combined;
+use super::tolerance::combined;
 use super::{Elems, Machine, Outcome, Results, Slack, operand, required};
 use crate::interp::error::InterpErrorKind;
-use crate::interp::order::Kind;
+use crate::interp::order::AccessKind;
 use crate::interp::{float, int};
 use crate::ir::attrs::{Attrs, MemOrder, RmwOp};
 use crate::ir::dfg::InstData;
@@ -162,7 +162,7 @@ impl Machine<'_> {
         for (i, place) in places.into_iter().enumerate() {
             self.element = Some(i);
             elems.push(match place {
-                Some(address) => self.memory.load(address, elem.bytes(), Kind::Read)?,
+                Some(address) => self.memory.load(address, elem.bytes(), AccessKind::Read)?,
                 None => 0,
             });
             self.stats.loaded += u64::from(place.is_some());
@@ -223,7 +223,9 @@ impl Machine<'_> {
             match data.rmw() {
                 None => self.memory.store(address, elem.bytes(), bits)?,
                 Some(&rmw) => {
-                    let old = self.memory.load(address, elem.bytes(), Kind::Atomic)?;
+                    let old = self
+                        .memory
+                        .load(address, elem.bytes(), AccessKind::Atomic)?;
                     self.stats.loaded += 1;
                     let sum = added(rmw, elem, old, bits);
                     self.memory.replace(address, elem.bytes(), sum)?;

@@ -51,7 +51,7 @@ impl<'a> Machine<'a> {
             TileOp::Icmp => {
                 let pred = required(data.ipred())?;
                 let bits = func.dfg.ty(operand(data, 0)?).elem.bits();
-                self.zip(data, |a, b| u64::from(int::compare(pred, bits, a, b)))?
+                self.zip(data, |a, b| u64::from(pred.compare(bits, a, b)))?
             }
 
             TileOp::Fadd => self.floats(data, float::add)?,

@@ -18,13 +18,13 @@ mod dot;
 mod inst;
 mod region;
 mod rings;
-mod slack;
+mod tolerance;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::error::{InterpError, InterpErrorKind, Place};
+use super::error::{FaultSite, InterpError, InterpErrorKind};
 use super::memory::{LaunchMemory, Memory};
 use super::{INST_STEPS, Options, Stats, int};
 use crate::ir::dfg::{InstData, SourceLoc};
@@ -36,7 +36,7 @@ use crate::ir::ops::{Opcode, TileOp, TypeRule};
 use crate::ir::types::{Elem, Scalar};
 use boxes::Boxes;
 use rings::Rings;
-pub(super) use slack::Slack;
+pub(super) use tolerance::Slack;
 
 /// Bit patterns of a value's elements, in row-major order; empty while the value is not defined.
 type Elems = SmallVec<[u64; 2]>;
@@ -192,9 +192,9 @@ fn required<T: Clone>(attr: Option<&T>) -> Outcome<T> {
 }
 
 impl<'a> Machine<'a> {
-    fn place(&self) -> Place {
+    fn place(&self) -> FaultSite {
         let insts = &self.func.dfg.insts;
-        Place {
+        FaultSite {
             program: Some(self.program),
             inst: self.current.map(|inst| (inst, insts[inst].op)),
             element: self.element.map(|element| element as u32),

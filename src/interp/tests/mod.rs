@@ -15,7 +15,7 @@ mod reports;
 mod rings;
 mod roles;
 mod shapes;
-mod slack;
+mod tolerance;
 
 use std::collections::BTreeSet;
 

@@ -11,7 +11,7 @@ use std::fmt;
 
 use super::attrs::AttrKind;
 use super::dfg::ValueList;
-use super::effects::{Class, Effects};
+use super::effects::{Effects, OpClass};
 use super::entities::Value;
 
 /// How the types of operands and results belong together; [`rules`] states each.
@@ -122,7 +122,7 @@ pub enum Arity {
 
 /// An operand as the table states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operand {
+pub struct OperandInfo {
     /// Its name.
     pub name: &'static str,
     /// How many values it stands for.
@@ -135,7 +135,7 @@ pub struct OpInfo {
     /// Name in the text form.
     pub name: &'static str,
     /// Operands, in order.
-    pub operands: &'static [Operand],
+    pub operands: &'static [OperandInfo],
     /// Attributes that must be present.
     pub required: &'static [&'static str],
     /// Attributes that may be present.
@@ -231,7 +231,7 @@ macro_rules! op_enum {
                     $($enum::$variant => {
                         const INFO: &OpInfo = &OpInfo {
                             name: $text,
-                            operands: &[$(Operand {
+                            operands: &[$(OperandInfo {
                                 name: stringify!($operand),
                                 arity: <$oty as OperandArg>::ARITY,
                             }),*],
@@ -239,7 +239,7 @@ macro_rules! op_enum {
                             optional: &[$(stringify!($opt)),*],
                             result_is_given: GIVEN.len() == 1,
                             rule: TypeRule::$rule,
-                            effects: Effects::of(Class::$class)$($(.$detail($($arg),*))*)?,
+                            effects: Effects::of(OpClass::$class)$($(.$detail($($arg),*))*)?,
                             doc: concat!($($doc, "\n"),+),
                         };
                         const GIVEN: &[&str] = &[$(stringify!($given))?];

@@ -53,7 +53,7 @@ pub(super) fn conversion(from: &LinearLayout, to: &LinearLayout, elem_bits: u32)
 
 /// An access to memory as the layout sees it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
+pub(super) struct AccessShape {
     /// Dimension along which addresses are consecutive.
     pub dim: usize,
     /// Elements one instruction may take, as far as alignment and mask allow.
@@ -67,7 +67,7 @@ pub(super) struct Access {
 }
 
 /// Loading or storing a block.
-pub(super) fn access(layout: &LinearLayout, access: &Access) -> Cost {
+pub(super) fn access(layout: &LinearLayout, access: &AccessShape) -> Cost {
     let shape = layout.shape();
     let vector = layout.vector_width(access.dim, access.vector);
     let held = layout.free_mask(HwDim::Register);

@@ -10,7 +10,7 @@
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl, packed_option::PackedOption};
 use smallvec::SmallVec;
 
-use crate::analysis::program::{ProgramOrder, Step};
+use crate::analysis::program::{ProgramOrder, WalkStep};
 use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
@@ -139,7 +139,7 @@ pub(super) struct Edge {
 fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUnit> {
     let data = &func.dfg.insts[inst];
     match data.op {
-        TileOp::Dot => matrix::unit(&matrix::product_of(func, inst), target),
+        TileOp::Dot => matrix::unit(&matrix::dot_info(func, inst), target),
         TileOp::DotStart => warpgroup::unit_of(func, inst, target),
         _ => None,
     }
@@ -216,13 +216,13 @@ impl Graph {
         let mut depth = 0;
         for &step in order.steps() {
             match step {
-                Step::Inst(inst) => graph.inst(func, order, inst, depth),
-                Step::Enter(inst) => {
+                WalkStep::Inst(inst) => graph.inst(func, order, inst, depth),
+                WalkStep::Enter(inst) => {
                     graph.enter(func, inst, depth);
                     depth += loops(func, inst);
                 }
-                Step::Region(_) => {}
-                Step::Leave(inst) => depth -= loops(func, inst),
+                WalkStep::Region(_) => {}
+                WalkStep::Leave(inst) => depth -= loops(func, inst),
             }
         }
         graph

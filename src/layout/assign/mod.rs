@@ -30,8 +30,8 @@ use crate::analysis::in_flight::in_flight;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
+use crate::ir::matrix_units::When;
 use crate::ir::ops::TileOp;
-use crate::ir::units::When;
 use crate::layout::{matrix, warpgroup};
 use crate::linear_layout::layout::HwDim;
 use crate::linear_layout::named;
@@ -42,7 +42,7 @@ use crate::settings::diversity::Choices;
 use graph::{Graph, MAX_CANDIDATES, Need, Node};
 use pbqp::{Cost, Problem};
 use rewrite::Rewriter;
-use views::{View, Views};
+use views::{LayoutStep, Views};
 
 mod cost;
 mod graph;
@@ -115,7 +115,7 @@ struct Assignment {
     graph: Graph,
     views: Views,
     /// How the accesses among the nodes see memory.
-    accesses: FxHashMap<Node, cost::Access>,
+    accesses: FxHashMap<Node, cost::AccessShape>,
     /// Nodes with a candidate that their neighbours have not heard of.
     pending: Vec<(Node, LayoutId)>,
     num_warps: u32,
@@ -185,7 +185,9 @@ impl Assignment {
     /// The layout of a node's value when the node has the layout.
     fn output(&mut self, node: Node, layout: LayoutId) -> LayoutId {
         match self.graph.nodes[node].reduced {
-            Some(axis) => self.views.view(&mut self.pool, layout, View::Reduce(axis)),
+            Some(axis) => self
+                .views
+                .view(&mut self.pool, layout, LayoutStep::Reduce(axis)),
             None => layout,
         }
     }
@@ -200,11 +202,11 @@ impl Assignment {
                 if from == node {
                     let output = self.output(node, layout);
                     let view = match need {
-                        Need::Same => View::Need(Need::Same),
-                        Need::BeforeExpand(axis) => View::Expand(axis),
-                        Need::BeforeReshape(_) => View::Reshape(self.graph.nodes[to].shape),
-                        Need::BeforePermute(dims) => View::Permute(dims),
-                        Need::BeforeJoin => View::Join,
+                        Need::Same => LayoutStep::Need(Need::Same),
+                        Need::BeforeExpand(axis) => LayoutStep::Expand(axis),
+                        Need::BeforeReshape(_) => LayoutStep::Reshape(self.graph.nodes[to].shape),
+                        Need::BeforePermute(dims) => LayoutStep::Permute(dims),
+                        Need::BeforeJoin => LayoutStep::Join,
                         Need::BeforeSplit => {
                             // Only pairs that one thread holds come apart for free.
                             if let Some((half, _)) = self.pool[output].split() {
@@ -239,7 +241,9 @@ impl Assignment {
                     _ => true,
                 };
                 if to == node && self.graph.nodes[from].reduced.is_none() && fits {
-                    let wanted = self.views.view(&mut self.pool, layout, View::Need(need));
+                    let wanted = self
+                        .views
+                        .view(&mut self.pool, layout, LayoutStep::Need(need));
                     self.offer(from, wanted);
                 }
             }
@@ -253,7 +257,7 @@ impl Assignment {
             let free = self.pool[operand].free_mask(dim);
             for bit in (0..self.pool[operand].bits(dim)).rev() {
                 if free >> bit & 1 == 1 {
-                    let view = View::JoinCopies(dim, bit);
+                    let view = LayoutStep::JoinCopies(dim, bit);
                     let spread = self.views.view(&mut self.pool, operand, view);
                     self.offer(join, spread);
                 }
@@ -285,14 +289,16 @@ impl Assignment {
                     let output = self.output(from, layout);
                     return self
                         .views
-                        .view(&mut self.pool, output, View::Broadcast(shape));
+                        .view(&mut self.pool, output, LayoutStep::Broadcast(shape));
                 }
             } else if !need.is_any()
                 && let Some(axis) = self.graph.nodes[node].reduced
                 && let Some(&layout) = self.graph.nodes[to].candidates.first()
             {
-                let result = self.views.view(&mut self.pool, layout, View::Need(need));
-                let view = View::BeforeReduce(axis, shape);
+                let result = self
+                    .views
+                    .view(&mut self.pool, layout, LayoutStep::Need(need));
+                let view = LayoutStep::BeforeReduce(axis, shape);
                 return self.views.view(&mut self.pool, result, view);
             }
         }
@@ -345,7 +351,7 @@ impl Assignment {
             if !self.graph.nodes[edge.from].loads_again || edge.need.is_any() {
                 continue;
             }
-            let need = View::Need(edge.need);
+            let need = LayoutStep::Need(edge.need);
             let wanted = self.views.view(&mut self.pool, chosen[edge.to], need);
             let bits = edge.elem_bits;
             let own = chosen[edge.from];
@@ -430,7 +436,7 @@ impl Assignment {
                 Some(axis) => {
                     let results = from.candidates.iter();
                     results
-                        .map(|&l| views.view(&mut self.pool, l, View::Reduce(axis)))
+                        .map(|&l| views.view(&mut self.pool, l, LayoutStep::Reduce(axis)))
                         .collect()
                 }
             };
@@ -454,7 +460,7 @@ impl Assignment {
             let needs: SmallVec<[LayoutId; MAX_CANDIDATES]> = to
                 .candidates
                 .iter()
-                .map(|&l| views.view(&mut self.pool, l, View::Need(edge.need)))
+                .map(|&l| views.view(&mut self.pool, l, LayoutStep::Need(edge.need)))
                 .collect();
             let access = self.accesses.get(&edge.from).filter(|_| from.loads_again);
             let pool = &self.pool;

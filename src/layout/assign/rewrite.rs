@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 
 use super::LayoutStats;
 use super::graph::{Graph, Need, Node};
-use super::views::{View, Views};
-use crate::analysis::program::{ProgramOrder, Step};
+use super::views::{LayoutStep, Views};
+use crate::analysis::program::{ProgramOrder, WalkStep};
 use crate::ir::attrs::{Attr, AttrKind, Attrs, List, make};
 use crate::ir::dfg::{InstData, ValueDef, ValueList};
 use crate::ir::entities::{Block, Inst, Value};
@@ -71,10 +71,10 @@ impl<'a> Rewriter<'a> {
         rewriter.set_types();
         for &step in order.steps() {
             match step {
-                Step::Inst(inst) => rewriter.inst(order, inst),
-                Step::Enter(inst) => rewriter.enter(inst),
-                Step::Region(_) => {}
-                Step::Leave(inst) => rewriter.leave(inst),
+                WalkStep::Inst(inst) => rewriter.inst(order, inst),
+                WalkStep::Enter(inst) => rewriter.enter(inst),
+                WalkStep::Region(_) => {}
+                WalkStep::Leave(inst) => rewriter.leave(inst),
             }
         }
         rewriter.close(rewriter.func.entry);
@@ -94,7 +94,7 @@ impl<'a> Rewriter<'a> {
             let mut layout = self.chosen[node];
             if let Some(axis) = self.graph.nodes[node].reduced {
                 let pool = &mut self.func.layouts;
-                layout = self.views.view(pool, layout, View::Reduce(axis));
+                layout = self.views.view(pool, layout, LayoutStep::Reduce(axis));
             }
             self.func.dfg.values[value].ty = ty.with_layout(layout);
         }
@@ -214,7 +214,7 @@ impl<'a> Rewriter<'a> {
                 Need::Gathered(_) | Need::Counted => self.source_layout(arg, node),
                 need => {
                     let layout = self.chosen[node];
-                    let need = View::Need(need);
+                    let need = LayoutStep::Need(need);
                     self.views.view(&mut self.func.layouts, layout, need)
                 }
             };
@@ -289,7 +289,7 @@ impl<'a> Rewriter<'a> {
 
     /// The cheap instruction, or a copy if it stands for another layout already, with a result in the layout.
     fn compute(&mut self, inst: Inst, layout: LayoutId) -> Inst {
-        let need = View::Need(self.graph.need(self.func, inst, 0));
+        let need = LayoutStep::Need(self.graph.need(self.func, inst, 0));
         let wanted = self.views.view(&mut self.func.layouts, layout, need);
         // Operands are at most `CHEAP_LIMIT` deep.
         let original = self.func.dfg.insts[inst].args.clone();

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Assignment;
-use super::cost::{self, Access};
+use super::cost::{self, AccessShape};
 use super::graph::{Need, Node};
 use crate::analysis::atomic::widest_atomic;
 use crate::analysis::axis::Axis;
@@ -88,7 +88,8 @@ impl Assignment {
             };
             let (memory, access) = self.look_at(func, axis, node, op, (ptr, mask), most);
             let is_store = !matches!(op, Some(TileOp::Load | TileOp::AsyncCopy));
-            self.accesses.insert(node, Access { is_store, ..access });
+            self.accesses
+                .insert(node, AccessShape { is_store, ..access });
             all.push(memory);
         }
         for (node, shape) in started {
@@ -205,7 +206,7 @@ impl Assignment {
         op: Option<TileOp>,
         (ptr, mask): (Value, Option<Value>),
         most: u32,
-    ) -> (Memory, Access) {
+    ) -> (Memory, AccessShape) {
         let shape = func.dfg.ty(ptr).shape;
         let mut order: DimOrder = (0..shape.rank()).rev().collect();
         // Stable: dimensions of equal contiguity keep the last one first.
@@ -220,7 +221,7 @@ impl Assignment {
         } as u32;
         let threads = 32 * u64::from(self.num_warps);
         let share = (shape.elements() as u64 / threads).max(1);
-        let access = Access {
+        let access = AccessShape {
             dim,
             vector,
             contiguity: u32::from(runs[dim]),

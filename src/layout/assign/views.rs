@@ -13,7 +13,7 @@ use crate::linear_layout::shape::Shape;
 
 /// A step from one layout to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum View {
+pub(super) enum LayoutStep {
     /// What a user needs of its operand.
     Need(Need),
     /// Result of a reduction along the axis.
@@ -37,43 +37,54 @@ pub(super) enum View {
 /// Answers given so far.
 #[derive(Debug, Default)]
 pub(super) struct Views {
-    views: FxHashMap<(LayoutId, View), LayoutId>,
+    views: FxHashMap<(LayoutId, LayoutStep), LayoutId>,
     costs: FxHashMap<(LayoutId, LayoutId, u32), Cost>,
 }
 
 impl Views {
     /// The layout that follows from `layout`.
-    pub(super) fn view(&mut self, pool: &mut LayoutPool, layout: LayoutId, view: View) -> LayoutId {
-        if view == View::Need(Need::Same) {
+    pub(super) fn view(
+        &mut self,
+        pool: &mut LayoutPool,
+        layout: LayoutId,
+        view: LayoutStep,
+    ) -> LayoutId {
+        if view == LayoutStep::Need(Need::Same) {
             return layout;
         }
         *self.views.entry((layout, view)).or_insert_with(|| {
             let old = &pool[layout];
             let new = match view {
-                View::Need(Need::Same) => old.clone(),
-                View::Need(Need::BeforeExpand(axis)) => old.before_expand_dims(usize::from(axis)),
-                View::Need(Need::BeforeBroadcast(shape)) => old.before_broadcast(shape),
-                View::Need(Need::BeforeReshape(shape)) | View::Reshape(shape) => old.reshape(shape),
-                View::Need(Need::BeforePermute(dims)) => old.before_permute(&dims.list()),
-                View::Need(Need::BeforeJoin) => old.before_join(),
-                View::Need(Need::BeforeSplit) | View::Join => old.join(),
-                View::Need(Need::BeforeDot(shape, is_left)) => old.before_dot(shape, is_left),
-                View::Need(Need::BeforeUnit(shape, is_left, unit)) => {
+                LayoutStep::Need(Need::Same) => old.clone(),
+                LayoutStep::Need(Need::BeforeExpand(axis)) => {
+                    old.before_expand_dims(usize::from(axis))
+                }
+                LayoutStep::Need(Need::BeforeBroadcast(shape)) => old.before_broadcast(shape),
+                LayoutStep::Need(Need::BeforeReshape(shape)) | LayoutStep::Reshape(shape) => {
+                    old.reshape(shape)
+                }
+                LayoutStep::Need(Need::BeforePermute(dims)) => old.before_permute(&dims.list()),
+                LayoutStep::Need(Need::BeforeJoin) => old.before_join(),
+                LayoutStep::Need(Need::BeforeSplit) | LayoutStep::Join => old.join(),
+                LayoutStep::Need(Need::BeforeDot(shape, is_left)) => old.before_dot(shape, is_left),
+                LayoutStep::Need(Need::BeforeUnit(shape, is_left, unit)) => {
                     matrix::operand(old, unit, shape, is_left)
                         .unwrap_or_else(|| old.before_dot(shape, is_left))
                 }
-                View::Need(Need::BeforeWarpgroup(shape, unit)) => {
+                LayoutStep::Need(Need::BeforeWarpgroup(shape, unit)) => {
                     warpgroup::left_operand(old, unit, shape)
                         .unwrap_or_else(|| old.before_dot(shape, true))
                 }
                 // Where nothing is asked for, the own layout is as good as any; who asks has seen that the shape is the same.
-                View::Need(Need::Gathered(_) | Need::Counted) => old.clone(),
-                View::JoinCopies(dim, bit) => old.join_copies(dim, bit),
-                View::Permute(dims) => old.permute(&dims.list()),
-                View::Reduce(axis) => old.reduce(usize::from(axis)),
-                View::Expand(axis) => old.expand_dims(usize::from(axis)),
-                View::Broadcast(shape) => old.broadcast_to(shape),
-                View::BeforeReduce(axis, shape) => old.before_reduce(usize::from(axis), shape),
+                LayoutStep::Need(Need::Gathered(_) | Need::Counted) => old.clone(),
+                LayoutStep::JoinCopies(dim, bit) => old.join_copies(dim, bit),
+                LayoutStep::Permute(dims) => old.permute(&dims.list()),
+                LayoutStep::Reduce(axis) => old.reduce(usize::from(axis)),
+                LayoutStep::Expand(axis) => old.expand_dims(usize::from(axis)),
+                LayoutStep::Broadcast(shape) => old.broadcast_to(shape),
+                LayoutStep::BeforeReduce(axis, shape) => {
+                    old.before_reduce(usize::from(axis), shape)
+                }
             };
             pool.intern(new)
         })

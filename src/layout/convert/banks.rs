@@ -3,7 +3,7 @@
 //! A request is served in phases of 32 lanes up to 4 bytes each, 16 of 8 and 8 of 16; in a phase, each bank serves one 4-byte
 //! word a wavefront, to any number of lanes.
 
-use super::shared::Access;
+use super::shared::ExchangeSide;
 use crate::linear_layout::layout::HwDim;
 
 /// Lanes that are served at once, and what they ask of the banks.
@@ -32,7 +32,7 @@ pub(crate) struct Wavefronts {
     pub(crate) ideal: u32,
 }
 
-impl Access {
+impl ExchangeSide {
     /// The thread's part of the byte offset.
     pub(crate) fn thread_offset(&self, lane: u32, warp: u32) -> u32 {
         self.columns.iter().fold(0, |sum, column| {

@@ -10,7 +10,7 @@
 //! | registers and lanes within each warp | [`Conversion::Shuffle`], see [`shuffle`] |
 //! | warps | [`Conversion::Shared`]: a swizzled trip through shared memory, see [`shared`] |
 //!
-//! Where a shuffle plan exists and the trip is cheaper by [`Cost::weight`], the trip is taken.
+//! Where a shuffle plan exists and the trip is cheaper by [`ConversionCost::weight`], the trip is taken.
 //! Replicated sources offer several places to read from, and replicated results need no more than one
 //! transport: both are used.
 //!
@@ -45,7 +45,7 @@ pub enum Conversion {
 
 /// What a conversion costs, per thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
+pub struct ConversionCost {
     /// `shfl.sync` instructions, of 32 bits each.
     pub shuffles: u32,
     /// Bytes stored to plus bytes loaded from shared memory.
@@ -56,7 +56,7 @@ pub struct Cost {
     pub moves: u32,
 }
 
-impl Cost {
+impl ConversionCost {
     /// One number to compare plans by, in units of one 32-bit select of one warp. A shuffle and a
     /// conflict-free shared access of four bytes a lane each take the shared-memory pipe for one clock,
     /// in which the multiprocessor could do two selects; a barrier is rated at a typical exposed latency

@@ -41,13 +41,13 @@
 //!
 //! # Copies
 //!
-//! Only one of the threads that hold an element stores it: those with a bit of [`Access::idle_lanes`]
-//! or [`Access::idle_warps`] set do not. Every thread loads, copies included, since equal addresses are
+//! Only one of the threads that hold an element stores it: those with a bit of [`ExchangeSide::idle_lanes`]
+//! or [`ExchangeSide::idle_warps`] set do not. Every thread loads, copies included, since equal addresses are
 //! served together; registers of one thread that hold the same are loaded once.
 
 use smallvec::SmallVec;
 
-use super::Cost;
+use super::ConversionCost;
 use super::shuffle::deposit;
 use crate::linear_layout::gf2::{self, Span};
 use crate::linear_layout::layout::{HwDim, LOG2_LANES, LinearLayout};
@@ -69,9 +69,9 @@ pub struct SharedPlan {
     /// Bytes of the scratch buffer.
     pub bytes: u32,
     /// How registers of the source are written.
-    pub store: Access,
+    pub store: ExchangeSide,
     /// How registers of the result are read.
-    pub load: Access,
+    pub load: ExchangeSide,
     /// For each register of the result, the one that was loaded with its element: itself, or a lower
     /// one of the same thread that holds the same.
     pub copies: Vec<u16>,
@@ -79,13 +79,13 @@ pub struct SharedPlan {
 
 /// One side of the trip.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct ExchangeSide {
     /// Elements of one access.
     pub vector: u32,
     /// The thread's part of the address.
     pub columns: SmallVec<[AddressBit; 8]>,
     /// The accesses of a thread.
-    pub groups: Vec<Group>,
+    pub groups: Vec<VectorAccess>,
     /// Lanes with one of these bits set do not take part.
     pub idle_lanes: u32,
     /// Warps with one of these bits set do not take part.
@@ -105,7 +105,7 @@ pub struct AddressBit {
 
 /// One access: registers in the order of their addresses, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct VectorAccess {
     /// As many registers as the vector has elements.
     pub registers: SmallVec<[u16; 4]>,
     /// Bytes to add without carry to the thread's part.
@@ -117,12 +117,12 @@ pub struct Group {
 impl SharedPlan {
     /// Cost of the trip. The first barrier is the one before the store, which protects the scratch from
     /// its previous use; hazard analysis may find that it is not needed.
-    pub fn cost(&self) -> Cost {
-        let bytes = |access: &Access| {
+    pub fn cost(&self) -> ConversionCost {
+        let bytes = |access: &ExchangeSide| {
             let words = (access.vector * self.elem_bytes).max(4);
             access.groups.len() as u32 * words
         };
-        let packed = |access: &Access| {
+        let packed = |access: &ExchangeSide| {
             let narrow = access.vector > 1 && self.elem_bytes < 4;
             if narrow {
                 let registers = access.groups.len() as u32 * access.vector;
@@ -131,7 +131,7 @@ impl SharedPlan {
                 0
             }
         };
-        Cost {
+        ConversionCost {
             shuffles: 0,
             shared_bytes: bytes(&self.store) + bytes(&self.load),
             barriers: 2,
@@ -386,7 +386,7 @@ pub fn plan_beyond(
 }
 
 /// The accesses of all threads of `layout` with vectors of `2^bits` elements.
-fn access(layout: &LinearLayout, to_offset: &[u32], bits: u32, elem_bytes: u32) -> Access {
+fn access(layout: &LinearLayout, to_offset: &[u32], bits: u32, elem_bytes: u32) -> ExchangeSide {
     let element = |flat: u32| gf2::apply(to_offset, u64::from(flat));
     let within = (1u32 << bits) - 1;
 
@@ -429,13 +429,13 @@ fn access(layout: &LinearLayout, to_offset: &[u32], bits: u32, elem_bytes: u32) 
             let register = start ^ gf2::apply(&vector, e);
             deposit(register, kept) as u16
         });
-        Group {
+        VectorAccess {
             registers: registers.collect(),
             xor: at & varying,
             add: at & !varying,
         }
     });
-    Access {
+    ExchangeSide {
         vector: 1 << bits,
         columns,
         groups: groups.collect(),

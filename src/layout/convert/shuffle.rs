@@ -48,31 +48,31 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::Cost;
+use super::ConversionCost;
 use crate::linear_layout::gf2::{self, Span};
 use crate::linear_layout::layout::{HwDim, LOG2_LANES, LinearLayout};
 
 /// A value of a plan: the source's registers first, then the results of the steps in order.
-pub type Value = u16;
+pub type PlanValue = u16;
 
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ShuffleStep {
     /// Defines one value: `set` in threads where the predicate holds, else `clear`.
     Select {
         /// Index into [`ShufflePlan::predicates`].
         predicate: u16,
         /// Value if it holds.
-        set: Value,
+        set: PlanValue,
         /// Value if not.
-        clear: Value,
+        clear: PlanValue,
     },
     /// Defines as many values as it has operands: the operands of the lane that
     /// [`ShufflePlan::lane_map`] and `xor` name. Several operands fit one 32-bit word together; one of 8
     /// bytes takes two instructions.
     Shuffle {
         /// What this lane offers.
-        values: SmallVec<[Value; 4]>,
+        values: SmallVec<[PlanValue; 4]>,
         /// Added to the lane to read from.
         xor: u8,
     },
@@ -107,20 +107,20 @@ pub struct ShufflePlan {
     /// `shfl.sync.bfly` by `xor`, else `shfl.sync.idx` from the mapped lane with `xor` added.
     pub lane_map: Option<LaneMap>,
     /// The steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ShuffleStep>,
     /// The value of each register of the result.
-    pub results: Vec<Value>,
+    pub results: Vec<PlanValue>,
 }
 
 impl ShufflePlan {
     /// Cost with elements of `elem_bytes` bytes.
-    pub fn cost(&self, elem_bytes: u32) -> Cost {
+    pub fn cost(&self, elem_bytes: u32) -> ConversionCost {
         let words = elem_bytes.div_ceil(4);
-        let mut cost = Cost::default();
+        let mut cost = ConversionCost::default();
         for step in &self.steps {
             match step {
-                Step::Select { .. } => cost.moves += words,
-                Step::Shuffle { values, .. } => {
+                ShuffleStep::Select { .. } => cost.moves += words,
+                ShuffleStep::Shuffle { values, .. } => {
                     cost.shuffles += words;
                     // Packing and unpacking, one instruction for each value beyond the first.
                     cost.moves += 2 * (values.len() as u32 - 1);
@@ -306,13 +306,13 @@ fn stages(lanes: &[u32], warps: &[u32], predicates: &mut Vec<Predicate>) -> Vec<
 
 /// Emits steps and numbers their results.
 struct Emitter {
-    steps: Vec<Step>,
+    steps: Vec<ShuffleStep>,
     next: u32,
 }
 
 impl Emitter {
-    fn define(&mut self, step: Step, values: u32) -> Option<Value> {
-        let first = Value::try_from(self.next).ok()?;
+    fn define(&mut self, step: ShuffleStep, values: u32) -> Option<PlanValue> {
+        let first = PlanValue::try_from(self.next).ok()?;
         self.next += values;
         self.steps.push(step);
         Some(first)
@@ -321,11 +321,11 @@ impl Emitter {
     /// Value of register `index` after the first `stages` stages of a permutation of `inputs`.
     fn permuted(
         &mut self,
-        known: &mut FxHashMap<(u32, usize), Value>,
-        inputs: &impl Fn(u32) -> Value,
+        known: &mut FxHashMap<(u32, usize), PlanValue>,
+        inputs: &impl Fn(u32) -> PlanValue,
         stages: &[(u32, u16)],
         index: u32,
-    ) -> Option<Value> {
+    ) -> Option<PlanValue> {
         let Some((&(vector, predicate), before)) = stages.split_last() else {
             return Some(inputs(index));
         };
@@ -337,7 +337,7 @@ impl Emitter {
         let value = if set == clear {
             set
         } else {
-            let step = Step::Select {
+            let step = ShuffleStep::Select {
                 predicate,
                 set,
                 clear,
@@ -357,12 +357,12 @@ pub fn plan(src: &LinearLayout, dst: &LinearLayout, elem_bytes: u32) -> Option<S
     let factored =
         [Choice::Exchange, Choice::Gather].map(|choice| factor(&source, &target, choice));
     let plans = factored.iter().flatten();
-    let plans = plans.filter_map(|factors| emit(src, dst, &target, factors, elem_bytes));
+    let plans = plans.filter_map(|factors| push_step(src, dst, &target, factors, elem_bytes));
     plans.min_by_key(|plan| plan.cost(elem_bytes).weight())
 }
 
 /// The steps that the factors stand for; `None` if there are too many values to number.
-fn emit(
+fn push_step(
     src: &LinearLayout,
     dst: &LinearLayout,
     target: &LinearLayout,
@@ -406,7 +406,7 @@ fn emit(
         let mut values = SmallVec::new();
         for &index in chunk {
             let register = requests[index as usize].1;
-            let input = |r: u32| deposit(r, kept) as Value;
+            let input = |r: u32| deposit(r, kept) as PlanValue;
             values.push(emitter.permuted(&mut known, &input, &before, register)?);
         }
         let xor = requests[chunk[0] as usize].0 as u8;
@@ -417,7 +417,7 @@ fn emit(
             continue;
         }
         let width = values.len() as u32;
-        let first = emitter.define(Step::Shuffle { values, xor }, width)?;
+        let first = emitter.define(ShuffleStep::Shuffle { values, xor }, width)?;
         for (&index, value) in chunk.iter().zip(first..) {
             middle[index as usize] = value;
         }

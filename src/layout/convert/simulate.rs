@@ -4,8 +4,8 @@
 //! simulator follows the plan as the expander emits it and knows nothing of how it was found.
 
 use super::Conversion;
-use super::shared::{Access, SharedPlan};
-use super::shuffle::{ShufflePlan, Step};
+use super::shared::{ExchangeSide, SharedPlan};
+use super::shuffle::{ShufflePlan, ShuffleStep};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 
 /// The block `tensor`, indexed by flat index, as threads of `layout` hold it.
@@ -63,7 +63,7 @@ fn shuffle<T: Copy>(plan: &ShufflePlan, lanes: u32, warp: u32, values: &[T]) -> 
     let mut threads: Vec<Vec<T>> = values.chunks(held).map(<[T]>::to_vec).collect();
     for step in &plan.steps {
         match step {
-            Step::Select {
+            ShuffleStep::Select {
                 predicate,
                 set,
                 clear,
@@ -76,7 +76,7 @@ fn shuffle<T: Copy>(plan: &ShufflePlan, lanes: u32, warp: u32, values: &[T]) -> 
                     values.push(values[usize::from(chosen)]);
                 }
             }
-            Step::Shuffle { values: sent, xor } => {
+            ShuffleStep::Shuffle { values: sent, xor } => {
                 let before = threads.clone();
                 for (lane, values) in threads.iter_mut().enumerate() {
                     let base = match &plan.lane_map {
@@ -114,7 +114,7 @@ fn trip<T: Copy>(
     let (lanes, warps) = (src.num_lanes(), src.num_warps());
     let held = src.num_registers() as usize;
     let mut memory: Vec<Option<T>> = vec![None; plan.offset.size(HwDim::Offset) as usize];
-    let at = |access: &Access, lane, warp, xor: u32, add: u32| {
+    let at = |access: &ExchangeSide, lane, warp, xor: u32, add: u32| {
         let address = (access.thread_offset(lane, warp) ^ xor) + add;
         let bytes = access.vector * plan.elem_bytes;
         assert_eq!(address % bytes, 0, "accesses are aligned");

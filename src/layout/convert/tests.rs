@@ -1,7 +1,7 @@
 //! Conversions move every element to its place, and trips through shared memory have no conflicts.
 
 use super::banks::Wavefronts;
-use super::shared::Access;
+use super::shared::ExchangeSide;
 use super::simulate::{distribute, simulate};
 use super::*;
 use crate::linear_layout::gf2;
@@ -30,7 +30,7 @@ fn check_content(conversion: &Conversion, src: &LinearLayout, dst: &LinearLayout
 #[test]
 fn a_shuffle_weighs_as_much_as_two_moves_or_an_access() {
     let weight = |moves, shuffles, shared_bytes, barriers| {
-        Cost {
+        ConversionCost {
             shuffles,
             shared_bytes,
             barriers,
@@ -45,7 +45,7 @@ fn a_shuffle_weighs_as_much_as_two_moves_or_an_access() {
     assert!(weight(0, 8, 0, 0) < weight(0, 0, 0, 1));
 }
 
-fn extra(access: &Access, elem_bytes: u32, layout: &LinearLayout) -> u32 {
+fn extra(access: &ExchangeSide, elem_bytes: u32, layout: &LinearLayout) -> u32 {
     let (lanes, warps) = (layout.num_lanes(), layout.num_warps());
     let Wavefronts { actual, ideal } = access.wavefronts(elem_bytes, lanes, warps);
     assert!(ideal > 0, "somebody takes part");

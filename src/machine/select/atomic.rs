@@ -4,16 +4,16 @@
 //! `atom`. A predicated one leaves its destination as it was, so the destination gets zeros first.
 
 use super::memory::When;
-use super::{Lower, bits_type};
+use super::{Selector, bits_type};
 use crate::error::CompileError;
 use crate::ir::attrs::{Attrs, RmwOp};
 use crate::ir::entities::Inst;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
-use crate::machine::inst::{Arg, Atomic, Modifier, Ptx, PtxType};
+use crate::machine::inst::{Atomic, Modifier, Operand, Ptx, PtxType};
 
-impl Lower<'_> {
-    pub(super) fn select_atomic(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+impl Selector<'_> {
+    pub(super) fn select_atomic(&mut self, inst: Inst) -> Result<Option<Operand>, CompileError> {
         let func = self.func;
         let data = &func.dfg.insts[inst];
         let ty = func.dfg.ty(data.args[1]);
@@ -37,14 +37,14 @@ impl Lower<'_> {
         if let Some(dest) = dest
             && !matches!(when, When::Always)
         {
-            self.copy(dest, Arg::Imm(0), bits_type(class));
+            self.copy(dest, Operand::Imm(0), bits_type(class));
         }
         if !matches!(when, When::Never) {
             let mut values = Vec::new();
             for &value in &data.args[1..=n_values] {
                 let arg = self.use_value(value);
                 let view = self.in_register(arg, class);
-                values.push(Arg::Regs(if view.count == count {
+                values.push(Operand::Regs(if view.count == count {
                     view
                 } else {
                     view.repeat(count)
@@ -53,8 +53,8 @@ impl Lower<'_> {
             let offset = *data.offset().unwrap_or(&0);
             let place = self.place(data.args[0], offset);
             let op = row(is_cas, is_silent, ty, count);
-            let mut args: Vec<Arg> = dest.map(Arg::Regs).into_iter().collect();
-            args.push(Arg::Place(place));
+            let mut args: Vec<Operand> = dest.map(Operand::Regs).into_iter().collect();
+            args.push(Operand::Address(place));
             args.extend(values);
             let Elem::Ptr(_, space) = func.dfg.ty(data.args[0]).elem else {
                 return Err(self.not_selected(data.op));
@@ -66,12 +66,12 @@ impl Lower<'_> {
                 sem,
                 scope,
             });
-            self.emit(op, ptx_type, ptx_type, modifier, 1, &args);
+            self.push_inst(op, ptx_type, ptx_type, modifier, 1, &args);
             if let When::If(guard) = when {
                 self.guard_last(Some(guard));
             }
         }
-        Ok(dest.filter(|_| is_wanted).map(Arg::Regs))
+        Ok(dest.filter(|_| is_wanted).map(Operand::Regs))
     }
 }
 

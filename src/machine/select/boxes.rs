@@ -1,27 +1,27 @@
 //! Boxes of tensors and the barriers on which they arrive.
 
 use super::memory::When;
-use super::{Lower, internal};
+use super::{Selector, internal};
 use crate::error::CompileError;
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::ThreadOp;
-use crate::machine::inst::{Arg, Modifier, Place, Ptx, PtxType};
+use crate::machine::inst::{Address, Modifier, Operand, Ptx, PtxType};
 use crate::regalloc::reg::{RegClass, Unit};
 use crate::settings::Target;
 
-impl Lower<'_> {
+impl Selector<'_> {
     /// The address of a tensor map, which is a parameter.
-    pub(super) fn select_map(&mut self, inst: Inst) -> Option<Arg> {
+    pub(super) fn select_map(&mut self, inst: Inst) -> Option<Operand> {
         let &index = self.func.dfg.insts[inst].index().unwrap_or(&0);
         let (ty, none) = (PtxType::B64, Modifier::None);
-        let map = Arg::Map(u32::from(index));
+        let map = Operand::Map(u32::from(index));
         let place = self.result_of(Ptx::ParamAddr, ty, ty, none, &[map]);
         Some(self.result_of(Ptx::ParamToGeneric, ty, ty, none, &[place]))
     }
 
     /// What an instruction about a barrier names: the pointer that is operand 0, at its distance.
-    fn barrier_place(&mut self, inst: Inst) -> Place {
+    fn barrier_place(&mut self, inst: Inst) -> Address {
         let data = &self.func.dfg.insts[inst];
         let (pointer, offset) = (data.args[0], *data.offset().unwrap_or(&0));
         self.place(pointer, offset)
@@ -38,33 +38,42 @@ impl Lower<'_> {
         };
         let pred = data.args[1];
         let place = self.barrier_place(inst);
-        let number = number.map(|number| Arg::Imm(u64::from(number)));
-        let args: Vec<Arg> = [Arg::Place(place)].into_iter().chain(number).collect();
+        let number = number.map(|number| Operand::Imm(u64::from(number)));
+        let args: Vec<Operand> = [Operand::Address(place)]
+            .into_iter()
+            .chain(number)
+            .collect();
         self.emit_if(pred, op, Modifier::None, &args);
         Ok(())
     }
 
     /// All lanes wait for each other.
-    pub(super) fn select_warp_barrier(&mut self) -> Result<Option<Arg>, CompileError> {
+    pub(super) fn select_warp_barrier(&mut self) -> Result<Option<Operand>, CompileError> {
         let (ty, none) = (PtxType::B32, Modifier::None);
-        let all = Arg::Imm(u64::from(u32::MAX));
-        self.emit(Ptx::WarpBarrier, ty, ty, none, 1, &[all]);
+        let all = Operand::Imm(u64::from(u32::MAX));
+        self.push_inst(Ptx::WarpBarrier, ty, ty, none, 1, &[all]);
         Ok(None)
     }
 
     /// The threads of a group wait for each other.
-    pub(super) fn select_group_barrier(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+    pub(super) fn select_group_barrier(
+        &mut self,
+        inst: Inst,
+    ) -> Result<Option<Operand>, CompileError> {
         let data = &self.func.dfg.insts[inst];
         let (id, threads) = (data.args[0], data.threads().copied().unwrap_or(0));
         let id = self.use_value(id);
         let id = self.in_register(id, RegClass::W);
         let (ty, none) = (PtxType::U32, Modifier::None);
-        let args = [Arg::Regs(id), Arg::Imm(u64::from(threads))];
-        self.emit(Ptx::BarGroup, ty, ty, none, 1, &args);
+        let args = [Operand::Regs(id), Operand::Imm(u64::from(threads))];
+        self.push_inst(Ptx::BarGroup, ty, ty, none, 1, &args);
         Ok(None)
     }
 
-    pub(super) fn select_set_registers(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+    pub(super) fn select_set_registers(
+        &mut self,
+        inst: Inst,
+    ) -> Result<Option<Operand>, CompileError> {
         let &count = self.func.dfg.insts[inst].count().unwrap_or(&0);
         let (ty, none) = (PtxType::U32, Modifier::None);
         // A warp begins with as many as the CTA's threads can have at most.
@@ -72,14 +81,14 @@ impl Lower<'_> {
             true => Ptx::FewerRegisters,
             false => Ptx::MoreRegisters,
         };
-        let count = Arg::Imm(u64::from(count));
-        self.emit(op, ty, ty, none, 1, &[count]);
+        let count = Operand::Imm(u64::from(count));
+        self.push_inst(op, ty, ty, none, 1, &[count]);
         Ok(None)
     }
 
-    pub(super) fn select_mbar_try(&mut self, inst: Inst) -> Option<Arg> {
+    pub(super) fn select_mbar_try(&mut self, inst: Inst) -> Option<Operand> {
         let parity = self.func.dfg.insts[inst].args[1];
-        let place = Arg::Place(self.barrier_place(inst));
+        let place = Operand::Address(self.barrier_place(inst));
         let parity = self.use_value(parity);
         let (ty, none) = (PtxType::U32, Modifier::None);
         Some(self.result_of(Ptx::MbarTry, ty, ty, none, &[place, parity]))
@@ -93,7 +102,12 @@ impl Lower<'_> {
         let map = self.in_register(map, RegClass::D);
         let bar = self.place(args[2], 0);
         let (dims, coords) = self.coordinates(&args[4..]);
-        let operands = [Arg::Place(to), Arg::Regs(map), coords, Arg::Place(bar)];
+        let operands = [
+            Operand::Address(to),
+            Operand::Regs(map),
+            coords,
+            Operand::Address(bar),
+        ];
         self.emit_if(args[3], Ptx::BoxCopy, dims, &operands);
         Ok(())
     }
@@ -109,16 +123,16 @@ impl Lower<'_> {
         let map = self.use_value(args[1]);
         let map = self.in_register(map, RegClass::D);
         let (dims, coords) = self.coordinates(&args[3..]);
-        let operands = [Arg::Regs(map), coords, Arg::Place(from)];
+        let operands = [Operand::Regs(map), coords, Operand::Address(from)];
         self.emit_if(args[2], op, dims, &operands);
         Ok(())
     }
 
     /// How many coordinates there are, and their registers: the innermost one comes first.
-    fn coordinates(&mut self, values: &[Value]) -> (Modifier, Arg) {
+    fn coordinates(&mut self, values: &[Value]) -> (Modifier, Operand) {
         let coords: Vec<Unit> = values.iter().rev().map(|&v| self.coordinate(v)).collect();
         let dims = Modifier::Dims(coords.len() as u16);
-        (dims, Arg::Regs(self.code.regs.view_of(&coords)))
+        (dims, Operand::Regs(self.code.regs.view_of(&coords)))
     }
 
     fn coordinate(&mut self, value: Value) -> Unit {
@@ -128,13 +142,13 @@ impl Lower<'_> {
     }
 
     /// An instruction that happens where a value is true.
-    fn emit_if(&mut self, pred: Value, op: Ptx, modifier: Modifier, args: &[Arg]) {
+    fn emit_if(&mut self, pred: Value, op: Ptx, modifier: Modifier, args: &[Operand]) {
         let when = self.when(Some(pred));
         if matches!(when, When::Never) {
             return;
         }
         let ty = PtxType::U32;
-        self.emit(op, ty, ty, modifier, 1, args);
+        self.push_inst(op, ty, ty, modifier, 1, args);
         if let When::If(guard) = when {
             self.guard_last(Some(guard));
         }

@@ -1,17 +1,17 @@
 //! What the selection rules call: extractors that look at the IR, constructors that emit.
 
 use super::rules::InstView;
-use super::{Lower, rules};
+use super::{Selector, rules};
 use crate::ir::attrs::{Attr, Attrs, FloatPred, IntPred, NanRule, RedOp, Rounding};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::types::Elem;
-use crate::machine::inst::{Arg, Cmp, Form, Kind, Modifier, Ptx, PtxType};
-use crate::regalloc::reg::{RegClass, View};
+use crate::machine::inst::{Cmp, Kind, Modifier, Operand, OperandForm, Ptx, PtxType};
+use crate::regalloc::reg::{RegClass, RegView};
 
 /// All lanes of a warp.
 const ALL_LANES: u64 = 0xffff_ffff;
 
-impl Lower<'_> {
+impl Selector<'_> {
     /// An instruction as rules see it.
     pub(super) fn view_inst(&self, inst: Inst) -> InstView {
         let data = &self.func.dfg.insts[inst];
@@ -32,8 +32,8 @@ impl Lower<'_> {
         ty: PtxType,
         from: PtxType,
         modifier: Modifier,
-        sources: &[Arg],
-    ) -> Arg {
+        sources: &[Operand],
+    ) -> Operand {
         let forms = op.info().operands;
         let inst = crate::machine::inst::MInst {
             op,
@@ -45,22 +45,22 @@ impl Lower<'_> {
             guard: None,
             loc: self.loc,
         };
-        let mut args = [Arg::Imm(0); 6];
+        let mut args = [Operand::Imm(0); 6];
         let mut reps = 1;
-        let all_numbers = sources.iter().all(|a| matches!(a, Arg::Imm(_)));
+        let all_numbers = sources.iter().all(|a| matches!(a, Operand::Imm(_)));
         for (i, &source) in sources.iter().enumerate() {
             let (form, _) = forms[i + 1];
-            let number_fits = form == Form::Imm
+            let number_fits = form == OperandForm::Imm
                 && takes_numbers(inst.operand_type(i + 1))
                 && !(all_numbers && i == 0);
             let source = match source {
-                Arg::Imm(_) if !number_fits => {
-                    Arg::Regs(self.in_register(source, inst.class(i + 1)))
+                Operand::Imm(_) if !number_fits => {
+                    Operand::Regs(self.in_register(source, inst.class(i + 1)))
                 }
                 other => other,
             };
-            if let Arg::Regs(view) = source {
-                reps = reps.max(if form == Form::VUse {
+            if let Operand::Regs(view) = source {
+                reps = reps.max(if form == OperandForm::VUse {
                     view.count / 2
                 } else {
                     view.count
@@ -69,16 +69,16 @@ impl Lower<'_> {
             args[i + 1] = source;
         }
         let per_rep = match forms[0].0 {
-            Form::VDef => 2,
+            OperandForm::VDef => 2,
             _ => 1,
         };
         let dest = self.fresh(inst.class(0), per_rep * reps);
-        args[0] = Arg::Regs(dest);
-        self.emit(op, ty, from, modifier, reps, &args[..sources.len() + 1]);
-        Arg::Regs(dest)
+        args[0] = Operand::Regs(dest);
+        self.push_inst(op, ty, from, modifier, reps, &args[..sources.len() + 1]);
+        Operand::Regs(dest)
     }
 
-    fn plain(&mut self, op: Ptx, ty: PtxType, sources: &[Arg]) -> Arg {
+    fn plain(&mut self, op: Ptx, ty: PtxType, sources: &[Operand]) -> Operand {
         self.result_of(op, ty, ty, Modifier::None, sources)
     }
 
@@ -124,9 +124,9 @@ impl Attrs for AttrsOf<'_> {
     }
 }
 
-fn every_second(arg: Arg, start: u16) -> Arg {
+fn every_second(arg: Operand, start: u16) -> Operand {
     match arg {
-        Arg::Regs(view) => Arg::Regs(view.every_second(start)),
+        Operand::Regs(view) => Operand::Regs(view.every_second(start)),
         other => other,
     }
 }
@@ -139,13 +139,13 @@ fn pair_of_eight(kind: Kind) -> PtxType {
     }
 }
 
-impl rules::Context for Lower<'_> {
-    fn use_value(&mut self, value: Value) -> Arg {
-        Lower::use_value(self, value)
+impl rules::Context for Selector<'_> {
+    fn use_value(&mut self, value: Value) -> Operand {
+        Selector::use_value(self, value)
     }
 
-    fn imm(&mut self, bits: u64) -> Arg {
-        Arg::Imm(bits)
+    fn imm(&mut self, bits: u64) -> Operand {
+        Operand::Imm(bits)
     }
 
     fn def(&mut self, value: Value) -> Option<InstView> {
@@ -155,101 +155,102 @@ impl rules::Context for Lower<'_> {
 
     fn uniform(&mut self, value: Value) -> Option<()> {
         match self.values[value]? {
-            Arg::Regs(view) => view.is_uniform().then_some(()),
+            Operand::Regs(view) => view.is_uniform().then_some(()),
             _ => Some(()),
         }
     }
 
-    fn one_register(&mut self, value: Value) -> Arg {
-        let arg = Lower::use_value(self, value);
-        Arg::Regs(self.in_register(arg, RegClass::P).part(0, 1))
+    fn one_register(&mut self, value: Value) -> Operand {
+        let arg = Selector::use_value(self, value);
+        Operand::Regs(self.in_register(arg, RegClass::P).part(0, 1))
     }
 
     fn has_sm(&mut self, sm: u32) -> bool {
         sm <= self.target.sm
     }
 
-    fn op1(&mut self, op: &Ptx, ty: &PtxType, a: Arg) -> Arg {
+    fn op1(&mut self, op: &Ptx, ty: &PtxType, a: Operand) -> Operand {
         match (op, ty, a) {
-            (Ptx::Not, PtxType::Pred, Arg::Imm(truth)) => Arg::Imm(truth ^ 1),
+            (Ptx::Not, PtxType::Pred, Operand::Imm(truth)) => Operand::Imm(truth ^ 1),
             _ => self.plain(*op, *ty, &[a]),
         }
     }
 
     // No truth value is combined with a number: of many such, whose registers serve again, `ptxas` 13.0 lost a masked store.
-    fn op2(&mut self, op: &Ptx, ty: &PtxType, a: Arg, b: Arg) -> Arg {
+    fn op2(&mut self, op: &Ptx, ty: &PtxType, a: Operand, b: Operand) -> Operand {
         match (op, ty, a, b) {
-            (Ptx::And, PtxType::Pred, x, Arg::Imm(1))
-            | (Ptx::And, PtxType::Pred, Arg::Imm(1), x) => x,
-            (Ptx::Or, PtxType::Pred, x, Arg::Imm(0)) | (Ptx::Or, PtxType::Pred, Arg::Imm(0), x) => {
-                x
-            }
-            (Ptx::And, PtxType::Pred, zero @ Arg::Imm(0), _)
-            | (Ptx::And, PtxType::Pred, _, zero @ Arg::Imm(0)) => zero,
-            (Ptx::Or, PtxType::Pred, one @ Arg::Imm(1), _)
-            | (Ptx::Or, PtxType::Pred, _, one @ Arg::Imm(1)) => one,
+            (Ptx::And, PtxType::Pred, x, Operand::Imm(1))
+            | (Ptx::And, PtxType::Pred, Operand::Imm(1), x) => x,
+            (Ptx::Or, PtxType::Pred, x, Operand::Imm(0))
+            | (Ptx::Or, PtxType::Pred, Operand::Imm(0), x) => x,
+            (Ptx::And, PtxType::Pred, zero @ Operand::Imm(0), _)
+            | (Ptx::And, PtxType::Pred, _, zero @ Operand::Imm(0)) => zero,
+            (Ptx::Or, PtxType::Pred, one @ Operand::Imm(1), _)
+            | (Ptx::Or, PtxType::Pred, _, one @ Operand::Imm(1)) => one,
             _ => self.plain(*op, *ty, &[a, b]),
         }
     }
 
-    fn op3(&mut self, op: &Ptx, ty: &PtxType, a: Arg, b: Arg, c: Arg) -> Arg {
+    fn op3(&mut self, op: &Ptx, ty: &PtxType, a: Operand, b: Operand, c: Operand) -> Operand {
         self.plain(*op, *ty, &[a, b, c])
     }
 
-    fn cvt(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Arg) -> Arg {
+    fn cvt(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Operand) -> Operand {
         match (op, ty, from, a) {
-            (Ptx::Cvt, PtxType::U32, PtxType::U16, Arg::Imm(bits)) => Arg::Imm(bits & 0xffff),
+            (Ptx::Cvt, PtxType::U32, PtxType::U16, Operand::Imm(bits)) => {
+                Operand::Imm(bits & 0xffff)
+            }
             _ => self.result_of(*op, *ty, *from, Modifier::None, &[a]),
         }
     }
 
-    fn cvt2(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Arg, b: Arg) -> Arg {
+    fn cvt2(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Operand, b: Operand) -> Operand {
         self.result_of(*op, *ty, *from, Modifier::None, &[a, b])
     }
 
-    fn setp(&mut self, op: &Ptx, cmp: &Cmp, ty: &PtxType, a: Arg, b: Arg) -> Arg {
+    fn setp(&mut self, op: &Ptx, cmp: &Cmp, ty: &PtxType, a: Operand, b: Operand) -> Operand {
         self.result_of(*op, *ty, *ty, Modifier::Cmp(*cmp), &[a, b])
     }
 
-    fn halves(&mut self, arg: Arg) -> Arg {
+    fn halves(&mut self, arg: Operand) -> Operand {
         match arg {
-            Arg::Imm(bits) => Arg::Imm(bits & 0xffff),
+            Operand::Imm(bits) => Operand::Imm(bits & 0xffff),
             other => self.plain(Ptx::Split32, PtxType::B32, &[other]),
         }
     }
 
-    fn pair(&mut self, arg: Arg) -> Arg {
+    fn pair(&mut self, arg: Operand) -> Operand {
         match arg {
-            Arg::Imm(bits) => Arg::Imm(bits & 0xffff | bits << 16 & 0xffff_0000),
+            Operand::Imm(bits) => Operand::Imm(bits & 0xffff | bits << 16 & 0xffff_0000),
             // One register that stands for all.
-            Arg::Regs(view) if view.count == 1 => {
-                self.plain(Ptx::Join32, PtxType::B32, &[Arg::Regs(view.repeat(2))])
+            Operand::Regs(view) if view.count == 1 => {
+                self.plain(Ptx::Join32, PtxType::B32, &[Operand::Regs(view.repeat(2))])
             }
             other => self.plain(Ptx::Join32, PtxType::B32, &[other]),
         }
     }
 
-    fn even(&mut self, arg: Arg) -> Arg {
+    fn even(&mut self, arg: Operand) -> Operand {
         every_second(arg, 0)
     }
 
-    fn odd(&mut self, arg: Arg) -> Arg {
+    fn odd(&mut self, arg: Operand) -> Operand {
         every_second(arg, 1)
     }
 
-    fn interleave(&mut self, a: Arg, b: Arg) -> Arg {
+    fn interleave(&mut self, a: Operand, b: Operand) -> Operand {
         let a = self.in_register(a, RegClass::W);
         let b = self.in_register(b, RegClass::W);
-        Arg::Regs(self.alternating(a, b))
+        Operand::Regs(self.alternating(a, b))
     }
 
-    fn joined(&mut self, low: Arg, high: Arg) -> Arg {
-        if let (Arg::Imm(low), Arg::Imm(high)) = (low, high) {
-            return Arg::Imm(low & 0xffff | high << 16 & 0xffff_0000);
+    fn joined(&mut self, low: Operand, high: Operand) -> Operand {
+        if let (Operand::Imm(low), Operand::Imm(high)) = (low, high) {
+            return Operand::Imm(low & 0xffff | high << 16 & 0xffff_0000);
         }
         let low = self.in_register(low, RegClass::H);
         let high = self.in_register(high, RegClass::H);
-        let both = Arg::Regs(self.alternating(low, high));
+        let both = Operand::Regs(self.alternating(low, high));
         self.plain(Ptx::Join32, PtxType::B32, &[both])
     }
 
@@ -260,29 +261,28 @@ impl rules::Context for Lower<'_> {
             .first()
             .map_or(1, |&v| self.func.dfg.ty(v).count);
         // Of operands that are one register each there is one result.
-        let differ = data
-            .args
-            .iter()
-            .any(|&arg| matches!(self.values[arg], Some(Arg::Regs(view)) if !view.is_uniform()));
+        let differ = data.args.iter().any(
+            |&arg| matches!(self.values[arg], Some(Operand::Regs(view)) if !view.is_uniform()),
+        );
         count.is_multiple_of(2) && differ && self.target.packs_f32()
     }
 
-    fn twos(&mut self, arg: Arg) -> Arg {
+    fn twos(&mut self, arg: Operand) -> Operand {
         match arg {
-            Arg::Imm(bits) => Arg::Imm(bits & 0xffff_ffff | bits << 32),
+            Operand::Imm(bits) => Operand::Imm(bits & 0xffff_ffff | bits << 32),
             // One register that stands for all.
-            Arg::Regs(view) if view.count == 1 => {
-                self.plain(Ptx::Join64, PtxType::B64, &[Arg::Regs(view.repeat(2))])
+            Operand::Regs(view) if view.count == 1 => {
+                self.plain(Ptx::Join64, PtxType::B64, &[Operand::Regs(view.repeat(2))])
             }
             other => self.plain(Ptx::Join64, PtxType::B64, &[other]),
         }
     }
 
-    fn split64(&mut self, arg: Arg) -> Arg {
+    fn split64(&mut self, arg: Operand) -> Operand {
         self.plain(Ptx::Split64, PtxType::B64, &[arg])
     }
 
-    fn join64(&mut self, arg: Arg) -> Arg {
+    fn join64(&mut self, arg: Operand) -> Operand {
         self.plain(Ptx::Join64, PtxType::B64, &[arg])
     }
 
@@ -387,47 +387,49 @@ impl rules::Context for Lower<'_> {
         matches!(kind, Kind::F16 | Kind::F16x2).then_some(*kind)
     }
 
-    fn eight_from_single(&mut self, to: &Kind, a: Arg) -> Arg {
+    fn eight_from_single(&mut self, to: &Kind, a: Operand) -> Operand {
         let ty = pair_of_eight(*to);
-        let cvt = |this: &mut Self, high: Arg, low: Arg| {
+        let cvt = |this: &mut Self, high: Operand, low: Operand| {
             let sources = [high, low];
             this.result_of(Ptx::CvtRnF8, ty, PtxType::F32, Modifier::None, &sources)
         };
         match a {
-            Arg::Regs(view) if view.count > 1 => {
+            Operand::Regs(view) if view.count > 1 => {
                 let low = cvt(self, every_second(a, 1), every_second(a, 0));
-                let high = self.plain(Ptx::Shr, PtxType::U16, &[low, Arg::Imm(8)]);
+                let high = self.plain(Ptx::Shr, PtxType::U16, &[low, Operand::Imm(8)]);
                 self.interleave_halves(low, high)
             }
-            one => cvt(self, Arg::Imm(0), one),
+            one => cvt(self, Operand::Imm(0), one),
         }
     }
 
-    fn half_from_eight(&mut self, to: &Kind, from: &Kind, a: Arg) -> Arg {
+    fn half_from_eight(&mut self, to: &Kind, from: &Kind, a: Operand) -> Operand {
         let ty = pair_of_eight(*from);
-        let both = |this: &mut Self, low: Arg, high: Arg| {
-            let low = this.plain(Ptx::And, PtxType::B16, &[low, Arg::Imm(0xff)]);
-            let high = this.plain(Ptx::Shl, PtxType::B16, &[high, Arg::Imm(8)]);
+        let both = |this: &mut Self, low: Operand, high: Operand| {
+            let low = this.plain(Ptx::And, PtxType::B16, &[low, Operand::Imm(0xff)]);
+            let high = this.plain(Ptx::Shl, PtxType::B16, &[high, Operand::Imm(8)]);
             this.plain(Ptx::Or, PtxType::B16, &[low, high])
         };
         let pairs = match a {
-            Arg::Regs(view) if view.count > 1 => both(self, every_second(a, 0), every_second(a, 1)),
-            Arg::Imm(bits) => Arg::Imm(bits & 0xff | bits << 8 & 0xff00),
+            Operand::Regs(view) if view.count > 1 => {
+                both(self, every_second(a, 0), every_second(a, 1))
+            }
+            Operand::Imm(bits) => Operand::Imm(bits & 0xff | bits << 8 & 0xff00),
             // One register that stands for all.
             one if *to == Kind::F16x2 => both(self, one, one),
             one => one,
         };
         let result = self.result_of(Ptx::CvtF8, PtxType::F16x2, ty, Modifier::None, &[pairs]);
         match (a, to) {
-            (Arg::Regs(view), _) if view.count > 1 => result,
+            (Operand::Regs(view), _) if view.count > 1 => result,
             (_, Kind::F16x2) => result,
             // The lower of the two.
             _ => every_second(self.plain(Ptx::Split32, PtxType::B32, &[result]), 0),
         }
     }
 
-    fn spare_bits(&mut self, kind: &Kind) -> Arg {
-        Arg::Imm(if *kind == Kind::I8 { 24 } else { 16 })
+    fn spare_bits(&mut self, kind: &Kind) -> Operand {
+        Operand::Imm(if *kind == Kind::I8 { 24 } else { 16 })
     }
 
     fn half(&mut self, kind: &Kind) -> Option<Kind> {
@@ -459,13 +461,13 @@ impl rules::Context for Lower<'_> {
         (bits.is_power_of_two() && 0 < exponent && is_positive).then_some(exponent)
     }
 
-    fn bits_but(&mut self, kind: &Kind, n: u64) -> Arg {
-        Arg::Imm(u64::from(self.one_bits(kind).bits()) - n)
+    fn bits_but(&mut self, kind: &Kind, n: u64) -> Operand {
+        Operand::Imm(u64::from(self.one_bits(kind).bits()) - n)
     }
 
-    fn upper_bits(&mut self, kind: &Kind, n: u64) -> Arg {
+    fn upper_bits(&mut self, kind: &Kind, n: u64) -> Operand {
         let width = self.one_bits(kind).bits();
-        Arg::Imm(u64::MAX >> (64 - width) & u64::MAX << n)
+        Operand::Imm(u64::MAX >> (64 - width) & u64::MAX << n)
     }
 
     fn shift_of_halves(&mut self, value: Value) -> Option<u64> {
@@ -474,12 +476,12 @@ impl rules::Context for Lower<'_> {
         (0 < amount && amount < 16).then_some(amount)
     }
 
-    fn upper_of_halves(&mut self, n: u64) -> Arg {
-        Arg::Imm((0xffff << n & 0xffff) * 0x1_0001)
+    fn upper_of_halves(&mut self, n: u64) -> Operand {
+        Operand::Imm((0xffff << n & 0xffff) * 0x1_0001)
     }
 
-    fn lower_of_halves(&mut self, n: u64) -> Arg {
-        Arg::Imm((0xffff >> n) * 0x1_0001)
+    fn lower_of_halves(&mut self, n: u64) -> Operand {
+        Operand::Imm((0xffff >> n) * 0x1_0001)
     }
 
     fn is_number(&mut self, value: Value, bits: u64) -> bool {
@@ -500,15 +502,15 @@ impl rules::Context for Lower<'_> {
         u64::from(self.elem_bytes().trailing_zeros())
     }
 
-    fn bf16_number(&mut self, of: &Kind, bits: u64) -> Arg {
+    fn bf16_number(&mut self, of: &Kind, bits: u64) -> Operand {
         match of {
-            Kind::Bf16x2 => Arg::Imm(bits << 16 | bits),
-            _ => Arg::Imm(bits),
+            Kind::Bf16x2 => Operand::Imm(bits << 16 | bits),
+            _ => Operand::Imm(bits),
         }
     }
 
-    fn sign_mask(&mut self, of: &Kind) -> Arg {
-        Arg::Imm(match of {
+    fn sign_mask(&mut self, of: &Kind) -> Operand {
+        Operand::Imm(match of {
             Kind::F16 | Kind::Bf16 => 0x8000,
             Kind::F16x2 | Kind::Bf16x2 => 0x8000_8000,
             Kind::F64 => 1 << 63,
@@ -517,8 +519,8 @@ impl rules::Context for Lower<'_> {
         })
     }
 
-    fn magnitude_mask(&mut self, of: &Kind) -> Arg {
-        Arg::Imm(match of {
+    fn magnitude_mask(&mut self, of: &Kind) -> Operand {
+        Operand::Imm(match of {
             Kind::F16 | Kind::Bf16 => 0x7fff,
             Kind::F16x2 | Kind::Bf16x2 => 0x7fff_7fff,
             Kind::F64 => i64::MAX as u64,
@@ -547,10 +549,10 @@ impl rules::Context for Lower<'_> {
         }
     }
 
-    fn canonical_nan(&mut self) -> Arg {
+    fn canonical_nan(&mut self) -> Operand {
         match self.root_arg_elem(0) {
-            Elem::F64 => Arg::Imm(i64::MAX as u64),
-            _ => Arg::Imm(0x7fff_ffff),
+            Elem::F64 => Operand::Imm(i64::MAX as u64),
+            _ => Operand::Imm(0x7fff_ffff),
         }
     }
 
@@ -601,17 +603,17 @@ impl rules::Context for Lower<'_> {
         }
     }
 
-    fn flip_sign(&mut self, arg: Arg) -> Arg {
+    fn flip_sign(&mut self, arg: Operand) -> Operand {
         match arg {
-            Arg::Imm(bits) => Arg::Imm((bits ^ SIGN) & 0xffff_ffff),
-            _ => self.plain(Ptx::Xor, PtxType::B32, &[arg, Arg::Imm(SIGN)]),
+            Operand::Imm(bits) => Operand::Imm((bits ^ SIGN) & 0xffff_ffff),
+            _ => self.plain(Ptx::Xor, PtxType::B32, &[arg, Operand::Imm(SIGN)]),
         }
     }
 
     fn taken_for_float(&mut self, a: Value, b: Value) -> bool {
         let ordered_unsigned = matches!(self.root_cmp(), Cmp::Lo | Cmp::Ls | Cmp::Hi | Cmp::Hs);
         let is_recast = |value: Value| match self.values[value] {
-            Some(Arg::Regs(view)) => {
+            Some(Operand::Regs(view)) => {
                 let units = (0..view.count).map(|i| self.code.regs.unit(view, i));
                 units.into_iter().any(|unit| self.recast.contains(unit))
             }
@@ -627,35 +629,35 @@ impl rules::Context for Lower<'_> {
         )
     }
 
-    fn least_signed(&mut self, of: &Kind) -> Arg {
-        Arg::Imm(if *of == Kind::I8 { -128_i64 } else { -32768 } as u64)
+    fn least_signed(&mut self, of: &Kind) -> Operand {
+        Operand::Imm(if *of == Kind::I8 { -128_i64 } else { -32768 } as u64)
     }
 
-    fn most_signed(&mut self, of: &Kind) -> Arg {
-        Arg::Imm(if *of == Kind::I8 { 127 } else { 32767 })
+    fn most_signed(&mut self, of: &Kind) -> Operand {
+        Operand::Imm(if *of == Kind::I8 { 127 } else { 32767 })
     }
 
-    fn most_unsigned(&mut self, of: &Kind) -> Arg {
-        Arg::Imm(if *of == Kind::I8 { 255 } else { 65535 })
+    fn most_unsigned(&mut self, of: &Kind) -> Operand {
+        Operand::Imm(if *of == Kind::I8 { 255 } else { 65535 })
     }
 
-    fn lane_mask(&mut self) -> Arg {
+    fn lane_mask(&mut self) -> Operand {
         let attrs = AttrsOf(self.attrs());
         let bits = attrs.mask().or(attrs.delta());
-        Arg::Imm(u64::from(*bits.unwrap_or(&0)))
+        Operand::Imm(u64::from(*bits.unwrap_or(&0)))
     }
 
-    fn op2_lanes(&mut self, op: &Ptx, a: Arg, b: Arg) -> Arg {
+    fn op2_lanes(&mut self, op: &Ptx, a: Operand, b: Operand) -> Operand {
         // The last lane that is read; going up it is the first.
         let bound = if matches!(op, Ptx::ShflUp) { 0 } else { 31 };
         self.plain(
             *op,
             PtxType::B32,
-            &[a, b, Arg::Imm(bound), Arg::Imm(ALL_LANES)],
+            &[a, b, Operand::Imm(bound), Operand::Imm(ALL_LANES)],
         )
     }
 
-    fn redux(&mut self, a: Arg) -> Arg {
+    fn redux(&mut self, a: Operand) -> Operand {
         let op = *AttrsOf(self.attrs()).redop().unwrap_or(&RedOp::Add);
         let ty = match op {
             RedOp::Add | RedOp::Smin | RedOp::Smax => PtxType::S32,
@@ -667,11 +669,11 @@ impl rules::Context for Lower<'_> {
             ty,
             ty,
             Modifier::Red(op),
-            &[a, Arg::Imm(ALL_LANES)],
+            &[a, Operand::Imm(ALL_LANES)],
         )
     }
 
-    fn shuffle_tree(&mut self, a: Arg) -> Arg {
+    fn shuffle_tree(&mut self, a: Operand) -> Operand {
         let op = *AttrsOf(self.attrs()).redop().unwrap_or(&RedOp::Add);
         let (op, ty) = match op {
             RedOp::Add => (Ptx::Add, PtxType::S32),
@@ -685,23 +687,23 @@ impl rules::Context for Lower<'_> {
         };
         let mut sum = a;
         for lane_bit in [16, 8, 4, 2, 1] {
-            let other = self.op2_lanes(&Ptx::ShflBfly, sum, Arg::Imm(lane_bit));
+            let other = self.op2_lanes(&Ptx::ShflBfly, sum, Operand::Imm(lane_bit));
             sum = self.plain(op, ty, &[sum, other]);
         }
         sum
     }
 }
 
-impl Lower<'_> {
+impl Selector<'_> {
     /// The registers of two results in turns, 16 bits each.
-    fn interleave_halves(&mut self, a: Arg, b: Arg) -> Arg {
+    fn interleave_halves(&mut self, a: Operand, b: Operand) -> Operand {
         let a = self.in_register(a, RegClass::H);
         let b = self.in_register(b, RegClass::H);
-        Arg::Regs(self.alternating(a, b))
+        Operand::Regs(self.alternating(a, b))
     }
 
     /// The units of two views in turns.
-    pub(super) fn alternating(&mut self, a: View, b: View) -> View {
+    pub(super) fn alternating(&mut self, a: RegView, b: RegView) -> RegView {
         let regs = &self.code.regs;
         let units: smallvec::SmallVec<[_; 16]> = (0..a.count.max(b.count))
             .flat_map(|i| [a, b].map(|view| regs.unit(view, if view.count == 1 { 0 } else { i })))

@@ -3,15 +3,15 @@
 //! Operands are packed into registers as the constraints want them, for all runs at once; then come the runs; then
 //! results are taken apart and copied to the registers of their values.
 
-use super::{Lower, bits_type, internal, rules};
+use super::{Selector, bits_type, internal, rules};
 use crate::error::CompileError;
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::inline::{self, Constraints};
-use crate::machine::inst::{Arg, Modifier, Ptx, PtxType};
-use crate::regalloc::reg::{RegClass, Unit, View};
+use crate::machine::inst::{Modifier, Operand, Ptx, PtxType};
+use crate::regalloc::reg::{RegClass, RegView, Unit};
 
-impl Lower<'_> {
+impl Selector<'_> {
     pub(super) fn select_inline(&mut self, inst: Inst) -> Result<(), CompileError> {
         let func = self.func;
         let data = &func.dfg.insts[inst];
@@ -64,9 +64,9 @@ impl Lower<'_> {
                 .iter()
                 .flat_map(|(each, units)| of_run((*each, units)))
                 .collect();
-            let args = [written, read].map(|units| Arg::Regs(self.code.regs.view_of(&units)));
+            let args = [written, read].map(|units| Operand::Regs(self.code.regs.view_of(&units)));
             let ty = PtxType::B32;
-            self.emit(
+            self.push_inst(
                 Ptx::Inline,
                 ty,
                 ty,
@@ -96,23 +96,23 @@ impl Lower<'_> {
             view.repeat(of_all)
         };
         let packed = match (ty.elem.bits(), held) {
-            (16, 16) if ty.is_paired() => rules::Context::halves(self, Arg::Regs(view)),
+            (16, 16) if ty.is_paired() => rules::Context::halves(self, Operand::Regs(view)),
             (8, 8) => self.widened(view),
             (8, 16) => self.byte_pairs(view),
-            (8, _) => Arg::Regs(self.put_together(view)),
-            _ => Arg::Regs(view),
+            (8, _) => Operand::Regs(self.put_together(view)),
+            _ => Operand::Regs(view),
         };
         let view = self.in_register(packed, natural);
         self.code.regs.units(view).collect()
     }
 
     /// Two bytes in each register of 16 bits.
-    fn byte_pairs(&mut self, bytes: View) -> Arg {
+    fn byte_pairs(&mut self, bytes: RegView) -> Operand {
         let clean = self.widened(bytes);
         let low = rules::Context::even(self, clean);
         let high = rules::Context::odd(self, clean);
         let b16 = PtxType::B16;
-        let high = self.result_of(Ptx::Shl, b16, b16, Modifier::None, &[high, Arg::Imm(8)]);
+        let high = self.result_of(Ptx::Shl, b16, b16, Modifier::None, &[high, Operand::Imm(8)]);
         self.result_of(Ptx::Or, b16, b16, Modifier::None, &[low, high])
     }
 
@@ -125,7 +125,7 @@ impl Lower<'_> {
                 wide.push(unit);
                 continue;
             }
-            let narrow = Arg::Regs(self.code.regs.view_of(&[unit]));
+            let narrow = Operand::Regs(self.code.regs.view_of(&[unit]));
             let (to, from) = (unsigned(width), unsigned(held));
             let result = self.result_of(Ptx::Cvt, to, from, Modifier::None, &[narrow]);
             let view = self.in_register(result, class_of(width));
@@ -143,7 +143,7 @@ impl Lower<'_> {
         units: &[Unit],
     ) -> Result<(), CompileError> {
         let ty = self.func.dfg.ty(result);
-        let Some(Arg::Regs(own)) = self.values[result] else {
+        let Some(Operand::Regs(own)) = self.values[result] else {
             return Err(internal("a result has no register"));
         };
         let (_, held) = inline::registers(ty.elem.bits(), pack);
@@ -154,7 +154,7 @@ impl Lower<'_> {
                 narrow.push(unit);
                 continue;
             }
-            let wide = Arg::Regs(self.code.regs.view_of(&[unit]));
+            let wide = Operand::Regs(self.code.regs.view_of(&[unit]));
             let (to, from) = (unsigned(natural), unsigned(width));
             let cut = self.result_of(Ptx::Cvt, to, from, Modifier::None, &[wide]);
             let view = self.in_register(cut, class_of(natural));
@@ -162,9 +162,9 @@ impl Lower<'_> {
         }
         let view = self.code.regs.view_of(&narrow);
         let elements = match (ty.elem.bits(), held) {
-            (16, 16) if ty.is_paired() => rules::Context::pair(self, Arg::Regs(view)),
-            (8, 16 | 32) => Arg::Regs(self.take_apart(view)),
-            _ => Arg::Regs(view),
+            (16, 16) if ty.is_paired() => rules::Context::pair(self, Operand::Regs(view)),
+            (8, 16 | 32) => Operand::Regs(self.take_apart(view)),
+            _ => Operand::Regs(view),
         };
         let class = super::class(ty);
         self.copy(own, elements, bits_type(class));

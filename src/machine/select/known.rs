@@ -12,13 +12,15 @@
 //! - `min.s32 r, x, 0; max.u32 r, r, 0` is 0 to it, and so are `max.s32` then `min.u32` and both in the other order;
 //! - after `selp.s32 r, -1, 0, p`, or with 0 and -1, it takes `setp.lt.u32 q, r, 0` for the sign.
 
-use super::Lower;
+use std::cmp::Ordering;
+
+use super::Selector;
 use super::values::repeated;
 use crate::error::CompileError;
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::ThreadOp;
-use crate::machine::inst::{Arg, Cmp};
+use crate::machine::inst::{Cmp, Operand};
 
 /// A number by its place among those of its width.
 #[derive(Clone, Copy, PartialEq)]
@@ -36,17 +38,17 @@ enum Known {
     Truth(bool),
 }
 
-impl Lower<'_> {
+impl Selector<'_> {
     /// The registers or the number that the result of an instruction is without an instruction; none if it needs one.
-    pub(super) fn known(&self, inst: Inst) -> Option<Arg> {
+    pub(super) fn known(&self, inst: Inst) -> Option<Operand> {
         match self.find_known(inst)? {
             Known::Operand(value) => self.values[value],
-            Known::Truth(holds) => Some(Arg::Imm(u64::from(holds))),
+            Known::Truth(holds) => Some(Operand::Imm(u64::from(holds))),
         }
     }
 
     /// Passes on the need for a known result.
-    pub(super) fn select_known(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+    pub(super) fn select_known(&mut self, inst: Inst) -> Result<Option<Operand>, CompileError> {
         if let Some(Known::Operand(value)) = self.find_known(inst) {
             self.use_value(value);
         }
@@ -108,43 +110,26 @@ impl Lower<'_> {
     /// Whether a comparison holds that is one of a value with itself, of two numbers, or with the least or the largest number with
     /// a sign; none if that depends.
     fn decided(&self, pred: IntPred, a: Value, b: Value) -> Option<bool> {
-        use std::cmp::Ordering;
         let ty = self.func.dfg.ty(a);
-        let (mask, unused) = (ty.elem.mask(), 64 - ty.elem.bits());
+        let mask = ty.elem.mask();
         let number = |value: Value| match self.values[value] {
-            Some(Arg::Imm(bits)) if bits & repeated(mask, ty) == repeated(bits & mask, ty) => {
+            Some(Operand::Imm(bits)) if bits & repeated(mask, ty) == repeated(bits & mask, ty) => {
                 Some(bits & mask)
             }
             _ => None,
         };
-        let signed = |bits: u64| ((bits << unused) as i64) >> unused;
-        let is_signed = matches!(
-            pred,
-            IntPred::Slt | IntPred::Sle | IntPred::Sgt | IntPred::Sge
-        );
-        let order = match (number(a), number(b)) {
-            _ if a == b => Ordering::Equal,
-            (Some(x), Some(y)) if is_signed => signed(x).cmp(&signed(y)),
-            (Some(x), Some(y)) => x.cmp(&y),
-            (x, y) => {
-                let (least, most) = (Some(mask ^ mask >> 1), Some(mask >> 1));
-                return match pred {
-                    IntPred::Slt if x == most || y == least => Some(false),
-                    IntPred::Sgt if x == least || y == most => Some(false),
-                    IntPred::Sle if x == least || y == most => Some(true),
-                    IntPred::Sge if x == most || y == least => Some(true),
-                    _ => None,
-                };
-            }
-        };
-        Some(match pred {
-            IntPred::Eq => order.is_eq(),
-            IntPred::Ne => order.is_ne(),
-            IntPred::Slt | IntPred::Ult => order.is_lt(),
-            IntPred::Sle | IntPred::Ule => order.is_le(),
-            IntPred::Sgt | IntPred::Ugt => order.is_gt(),
-            IntPred::Sge | IntPred::Uge => order.is_ge(),
-        })
+        let (least, most) = (Some(mask ^ mask >> 1), Some(mask >> 1));
+        match (number(a), number(b)) {
+            _ if a == b => Some(pred.holds(Ordering::Equal)),
+            (Some(x), Some(y)) => Some(pred.compare(ty.elem.bits(), x, y)),
+            (x, y) => match pred {
+                IntPred::Slt if x == most || y == least => Some(false),
+                IntPred::Sgt if x == least || y == most => Some(false),
+                IntPred::Sle if x == least || y == most => Some(true),
+                IntPred::Sge if x == most || y == least => Some(true),
+                _ => None,
+            },
+        }
     }
 
     /// The comparison for equality that a comparison without signs is, as one of its operands is a bound.
@@ -168,7 +153,7 @@ impl Lower<'_> {
 
     /// The bound that a value is in all its elements.
     fn bound(&self, value: Value) -> Option<Bound> {
-        let Some(Arg::Imm(bits)) = self.values[value] else {
+        let Some(Operand::Imm(bits)) = self.values[value] else {
             return None;
         };
         let ty = self.func.dfg.ty(value);

@@ -3,17 +3,17 @@
 //! A product of packs is one row of the table for each instruction of the unit that a tile takes, repeated for every tile: the
 //! operands are lists in which the fragments of a row or column of tiles stand as often as they are read.
 
-use super::{Lower, internal};
+use super::{Selector, internal};
 use crate::error::CompileError;
 use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::level::Thread;
+use crate::ir::matrix_units::{Fragments, for_each_unit};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::Elem;
-use crate::ir::units::{Fragments, for_each_unit};
-use crate::machine::inst::{Arg, Modifier, Ptx, PtxType};
-use crate::regalloc::reg::{RegClass, Unit, View};
+use crate::machine::inst::{Modifier, Operand, Ptx, PtxType};
+use crate::regalloc::reg::{RegClass, RegView, Unit};
 
 use super::memory::When;
 
@@ -41,16 +41,16 @@ fn with_left_in_registers(op: Ptx) -> Option<Ptx> {
     }
 }
 
-impl Lower<'_> {
-    pub(super) fn select_ldmatrix(&mut self, inst: Inst) -> Result<Arg, CompileError> {
+impl Selector<'_> {
+    pub(super) fn select_ldmatrix(&mut self, inst: Inst) -> Result<Operand, CompileError> {
         let data = &self.func.dfg.insts[inst];
         let count = self.func.dfg.ty(data.results[0]).registers();
         let place = self.place(data.args[0], *data.offset().unwrap_or(&0));
-        let dest = Arg::Regs(self.fresh(RegClass::W, count));
+        let dest = Operand::Regs(self.fresh(RegClass::W, count));
         let modifier = Modifier::Matrices(count, data.trans().is_some());
         let ty = PtxType::B16;
-        let args = [dest, Arg::Place(place)];
-        self.emit(Ptx::LdMatrix, ty, ty, modifier, 1, &args);
+        let args = [dest, Operand::Address(place)];
+        self.push_inst(Ptx::LdMatrix, ty, ty, modifier, 1, &args);
         Ok(dest)
     }
 
@@ -62,8 +62,8 @@ impl Lower<'_> {
         let count = units.len() as u16;
         let view = self.code.regs.view_of(&units);
         let ty = PtxType::B16;
-        let args = [Arg::Place(place), Arg::Regs(view)];
-        self.emit(
+        let args = [Operand::Address(place), Operand::Regs(view)];
+        self.push_inst(
             Ptx::StMatrix,
             ty,
             ty,
@@ -79,7 +79,7 @@ impl Lower<'_> {
         let (Some(&unit), &[a, b, c]) = (data.unit(), &data.args[..]) else {
             return Err(self.not_selected(data.op));
         };
-        let Some(Arg::Regs(own)) = self.values[data.results[0]] else {
+        let Some(Operand::Regs(own)) = self.values[data.results[0]] else {
             return Err(internal("a product has no registers"));
         };
         let (op, ty, from) = form(unit);
@@ -113,7 +113,7 @@ impl Lower<'_> {
                 sums,
             ];
             let reps = (rows * columns * halves) as u16;
-            self.emit(op, ty, from, modifier, reps, &args.map(Arg::Regs));
+            self.push_inst(op, ty, from, modifier, reps, &args.map(Operand::Regs));
             sums = own;
         }
         Ok(())
@@ -121,15 +121,15 @@ impl Lower<'_> {
 
     /// The registers of a result that is tied to an operand: the same, or, where the operand is needed later or is a number, others
     /// with a copy of it.
-    fn tied(&mut self, result: Value, from: Value) -> Result<View, CompileError> {
-        let Some(Arg::Regs(own)) = self.values[result] else {
+    fn tied(&mut self, result: Value, from: Value) -> Result<RegView, CompileError> {
+        let Some(Operand::Regs(own)) = self.values[result] else {
             return Err(internal("a tied value has no registers"));
         };
         let from = match self.use_value(from) {
-            Arg::Regs(view) if view == own => return Ok(own),
-            Arg::Regs(_) => {
+            Operand::Regs(view) if view == own => return Ok(own),
+            Operand::Regs(_) => {
                 let units = self.all_units(from);
-                Arg::Regs(self.code.regs.view_of(&units))
+                Operand::Regs(self.code.regs.view_of(&units))
             }
             number => number,
         };
@@ -148,7 +148,7 @@ impl Lower<'_> {
             .map(|inst| &self.func.dfg.insts[inst]);
         let is_zero = |data: &InstData<Thread>| {
             let first = data.args.first().and_then(|&value| self.values[value]);
-            data.op == ThreadOp::WgmmaFence && first == Some(Arg::Imm(0))
+            data.op == ThreadOp::WgmmaFence && first == Some(Operand::Imm(0))
         };
         self.n_uses[sum] == 1 && fence.is_some_and(is_zero)
     }
@@ -209,27 +209,35 @@ impl Lower<'_> {
                 false => both,
             };
             let sums = own.part((i % parts) as u16 * each, each);
-            let mut args = vec![Arg::Regs(sums), Arg::Regs(left), Arg::Regs(right)];
+            let mut args = vec![
+                Operand::Regs(sums),
+                Operand::Regs(left),
+                Operand::Regs(right),
+            ];
             // Whether it adds, and the signs as they are.
             args.push(match adds {
-                Some(adds) if i < parts => Arg::Regs(adds),
-                _ => Arg::Imm(u64::from(!from_zero || i >= parts)),
+                Some(adds) if i < parts => Operand::Regs(adds),
+                _ => Operand::Imm(u64::from(!from_zero || i >= parts)),
             });
             let signs = if is_float { 2 } else { 0 };
-            args.extend(vec![Arg::Imm(1); signs]);
+            args.extend(vec![Operand::Imm(1); signs]);
             if matches!(op, Ptx::Wgmma16 | Ptx::Wgmma16Regs) {
-                let flags = transposed.map(|flag| Arg::Imm(u64::from(flag)));
+                let flags = transposed.map(|flag| Operand::Imm(u64::from(flag)));
                 args.extend(&flags[usize::from(in_registers)..]);
             }
-            self.emit(op, ty, from, Modifier::Columns(columns as u16), 1, &args);
+            self.push_inst(op, ty, from, Modifier::Columns(columns as u16), 1, &args);
         }
         Ok(())
     }
 
     /// A fence or wait that gives its first operand back and reads the others, all of them in registers of 32 bits.
-    pub(super) fn select_held(&mut self, inst: Inst, op: Ptx) -> Result<Option<Arg>, CompileError> {
+    pub(super) fn select_held(
+        &mut self,
+        inst: Inst,
+        op: Ptx,
+    ) -> Result<Option<Operand>, CompileError> {
         let data = &self.func.dfg.insts[inst];
-        let pending = data.pending().map(|&count| Arg::Imm(u64::from(count)));
+        let pending = data.pending().map(|&count| Operand::Imm(u64::from(count)));
         let (first, others) = match data.args.split_first() {
             Some((&first, others)) => (Some(first), others.to_vec()),
             None => (None, Vec::new()),
@@ -238,11 +246,11 @@ impl Lower<'_> {
         let is_unread = data.unread().is_some();
         let held = match (result, first) {
             (Some(result), Some(_)) if is_unread || self.unread.contains(result) => {
-                let Some(Arg::Regs(own)) = self.values[result] else {
+                let Some(Operand::Regs(own)) = self.values[result] else {
                     return Err(internal("a tied value has no registers"));
                 };
-                let (ty, args) = (PtxType::U32, [Arg::Regs(own)]);
-                self.emit(Ptx::Undefined, ty, ty, Modifier::None, 1, &args);
+                let (ty, args) = (PtxType::U32, [Operand::Regs(own)]);
+                self.push_inst(Ptx::Undefined, ty, ty, Modifier::None, 1, &args);
                 own
             }
             (Some(result), Some(first)) => self.tied(result, first)?,
@@ -253,9 +261,9 @@ impl Lower<'_> {
             kept.extend(self.fragment(value)?);
         }
         let kept = self.code.regs.view_of(&kept);
-        let all = [Arg::Regs(held), Arg::Regs(kept)];
-        let args: Vec<Arg> = pending.into_iter().chain(all).collect();
-        self.emit(op, PtxType::U32, PtxType::U32, Modifier::None, 1, &args);
+        let all = [Operand::Regs(held), Operand::Regs(kept)];
+        let args: Vec<Operand> = pending.into_iter().chain(all).collect();
+        self.push_inst(op, PtxType::U32, PtxType::U32, Modifier::None, 1, &args);
         Ok(None)
     }
 
@@ -263,7 +271,7 @@ impl Lower<'_> {
     /// use it would be written behind the fence, and its register be free while the unit reads.
     fn fragment(&mut self, value: Value) -> Result<Vec<Unit>, CompileError> {
         match self.use_value(value) {
-            Arg::Imm(_) => {
+            Operand::Imm(_) => {
                 let unit = self.element_unit(value, 0);
                 let unit = unit.ok_or_else(|| internal("a number has no register"))?;
                 let count = self.func.dfg.ty(value).registers();
@@ -291,7 +299,11 @@ impl Lower<'_> {
         let to = self.place(data.args[0], *data.offset().unwrap_or(&0));
         let from = *data.read_offset().unwrap_or(&0);
         let from = self.place(data.args[1], from);
-        let mut args = vec![Arg::Place(to), Arg::Place(from), Arg::Imm(u64::from(bytes))];
+        let mut args = vec![
+            Operand::Address(to),
+            Operand::Address(from),
+            Operand::Imm(u64::from(bytes)),
+        ];
         let (pred, size) = (data.args.get(2).copied(), data.args.get(3).copied());
         let when = self.when(pred);
         let size = size.map(|size| self.use_value(size));
@@ -302,14 +314,14 @@ impl Lower<'_> {
                 Ptx::CpAsyncFill
             }
             (When::Never, _) => {
-                args.push(Arg::Imm(0));
+                args.push(Operand::Imm(0));
                 Ptx::CpAsyncFill
             }
             (When::If(guard), size) => {
-                let pred = Arg::Regs(self.code.regs.view_of(&[guard.pred]));
+                let pred = Operand::Regs(self.code.regs.view_of(&[guard.pred]));
                 let u32 = PtxType::U32;
-                let whole = Arg::Imm(u64::from(bytes));
-                let sources = [size.unwrap_or(whole), Arg::Imm(0), pred];
+                let whole = Operand::Imm(u64::from(bytes));
+                let sources = [size.unwrap_or(whole), Operand::Imm(0), pred];
                 args.push(self.result_of(Ptx::Selp, u32, u32, Modifier::None, &sources));
                 Ptx::CpAsyncFill
             }
@@ -322,7 +334,7 @@ impl Lower<'_> {
         };
         args.extend(policy.map(|evict| self.policy(evict)));
         let ty = PtxType::U32;
-        self.emit(op, ty, ty, Modifier::Copy(bytes == 16), 1, &args);
+        self.push_inst(op, ty, ty, Modifier::Copy(bytes == 16), 1, &args);
         Ok(())
     }
 
@@ -331,29 +343,29 @@ impl Lower<'_> {
         &mut self,
         inst: Inst,
         op: Ptx,
-    ) -> Result<Option<Arg>, CompileError> {
+    ) -> Result<Option<Operand>, CompileError> {
         let pending = *self.func.dfg.insts[inst].pending().unwrap_or(&0);
-        let (ty, args) = (PtxType::U32, [Arg::Imm(u64::from(pending))]);
-        self.emit(op, ty, ty, Modifier::None, 1, &args);
+        let (ty, args) = (PtxType::U32, [Operand::Imm(u64::from(pending))]);
+        self.push_inst(op, ty, ty, Modifier::None, 1, &args);
         Ok(None)
     }
 
     /// Bytes in words; what lies in words already was renamed.
-    pub(super) fn select_words(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+    pub(super) fn select_words(&mut self, inst: Inst) -> Result<Option<Operand>, CompileError> {
         let arg = self.func.dfg.insts[inst].args[0];
         let ty = self.func.dfg.ty(arg);
         let used = self.use_value(arg);
         if ty.elem.bits() != 8 {
             return Ok(None);
         }
-        let bytes: View = match used {
-            Arg::Imm(byte) => return Ok(Some(Arg::Imm((byte & 0xff) * 0x0101_0101))),
+        let bytes: RegView = match used {
+            Operand::Imm(byte) => return Ok(Some(Operand::Imm((byte & 0xff) * 0x0101_0101))),
             arg => self.in_register(arg, RegClass::H),
         };
         let all = match bytes.count {
             count if count == ty.count => bytes,
             _ => bytes.repeat(ty.count),
         };
-        Ok(Some(Arg::Regs(self.put_together(all))))
+        Ok(Some(Operand::Regs(self.put_together(all))))
     }
 }

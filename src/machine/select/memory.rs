@@ -4,13 +4,13 @@
 //! as words that are taken apart. A masked load is predicated and leaves its destination as it was, so the
 //! destination gets `other` (or zero) first.
 
-use super::{Lower, bits_type, class, internal, rules};
+use super::{Selector, bits_type, class, internal, rules};
 use crate::error::CompileError;
 use crate::ir::attrs::{Attrs, Cache, Evict, SpecialReg};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
-use crate::machine::inst::{Access, Arg, Cmp, Guard, Modifier, Place, Ptx, PtxType};
-use crate::regalloc::reg::{RegClass, View};
+use crate::machine::inst::{AccessMode, Address, Cmp, Guard, Modifier, Operand, Ptx, PtxType};
+use crate::regalloc::reg::{RegClass, RegView};
 
 /// How a value lies in the registers of an access.
 struct Words {
@@ -52,8 +52,8 @@ pub(super) enum When {
     If(Guard),
 }
 
-impl Lower<'_> {
-    pub(super) fn select_load(&mut self, inst: Inst) -> Result<Arg, CompileError> {
+impl Selector<'_> {
+    pub(super) fn select_load(&mut self, inst: Inst) -> Result<Operand, CompileError> {
         let func = self.func;
         let data = &func.dfg.insts[inst];
         let ty = func.dfg.ty(data.results[0]);
@@ -64,7 +64,7 @@ impl Lower<'_> {
         if !matches!(when, When::Always) {
             let other = match data.args.get(2) {
                 Some(&other) => self.value_words(other, &shape),
-                None => Arg::Imm(0),
+                None => Operand::Imm(0),
             };
             self.copy(dest, other, bits_type(class));
         }
@@ -77,9 +77,9 @@ impl Lower<'_> {
                 (true, true, _) => Ptx::LdWideHint,
                 (true, false, _) => Ptx::LdWide,
             };
-            let mut args = vec![Arg::Regs(dest), Arg::Place(place)];
+            let mut args = vec![Operand::Regs(dest), Operand::Address(place)];
             args.extend(self.policy_of(inst, access));
-            self.emit(op, shape.ty, shape.ty, Modifier::Memory(access), 1, &args);
+            self.push_inst(op, shape.ty, shape.ty, Modifier::Memory(access), 1, &args);
             if let When::If(guard) = when {
                 self.guard_last(Some(guard));
             }
@@ -97,10 +97,10 @@ impl Lower<'_> {
                 PtxType::S16,
                 PtxType::S16,
                 not_zero,
-                &[bytes, Arg::Imm(0)],
+                &[bytes, Operand::Imm(0)],
             ));
         }
-        Ok(Arg::Regs(elements))
+        Ok(Operand::Regs(elements))
     }
 
     pub(super) fn select_store(&mut self, inst: Inst) -> Result<(), CompileError> {
@@ -124,9 +124,9 @@ impl Lower<'_> {
             (true, true, _) => Ptx::StWideHint,
             (true, false, _) => Ptx::StWide,
         };
-        let mut args = vec![Arg::Place(place), Arg::Regs(value)];
+        let mut args = vec![Operand::Address(place), Operand::Regs(value)];
         args.extend(self.policy_of(inst, access));
-        self.emit(op, shape.ty, shape.ty, Modifier::Memory(access), 1, &args);
+        self.push_inst(op, shape.ty, shape.ty, Modifier::Memory(access), 1, &args);
         if let When::If(guard) = when {
             self.guard_last(Some(guard));
         }
@@ -138,17 +138,17 @@ impl Lower<'_> {
             return When::Always;
         };
         match self.use_value(pred) {
-            Arg::Regs(view) => When::If(Guard {
+            Operand::Regs(view) => When::If(Guard {
                 pred: self.code.regs.unit(view, 0),
                 negated: false,
             }),
-            Arg::Imm(0) => When::Never,
+            Operand::Imm(0) => When::Never,
             _ => When::Always,
         }
     }
 
     /// Where and how an instruction accesses memory.
-    fn access(&mut self, inst: Inst) -> Result<(Place, Access), CompileError> {
+    fn access(&mut self, inst: Inst) -> Result<(Address, AccessMode), CompileError> {
         let data = &self.func.dfg.insts[inst];
         let Elem::Ptr(_, space) = self.func.dfg.ty(data.args[0]).elem else {
             return Err(self.not_selected(data.op));
@@ -172,7 +172,7 @@ impl Lower<'_> {
         let hint = evict.is_some() && has_policies;
         let evict = evict.filter(|_| cache.is_none());
         let place = self.place(data.args[0], offset);
-        let access = Access {
+        let access = AccessMode {
             space,
             cache,
             evict,
@@ -183,26 +183,26 @@ impl Lower<'_> {
     }
 
     /// What stands `offset` bytes from a pointer.
-    pub(super) fn place(&mut self, pointer: Value, offset: i32) -> Place {
+    pub(super) fn place(&mut self, pointer: Value, offset: i32) -> Address {
         let class = class(self.func.dfg.ty(pointer));
         let pointer = self.use_value(pointer);
-        Place::Register(self.in_register(pointer, class).part(0, 1), offset)
+        Address::Register(self.in_register(pointer, class).part(0, 1), offset)
     }
 
     /// The register that holds the policy of an access which has one.
-    fn policy_of(&mut self, inst: Inst, access: Access) -> Option<Arg> {
+    fn policy_of(&mut self, inst: Inst, access: AccessMode) -> Option<Operand> {
         let evict = *self.func.dfg.insts[inst].evict().filter(|_| access.hint)?;
         Some(self.policy(evict))
     }
 
     /// The register that holds a policy; filled at the start of the kernel.
-    pub(super) fn policy(&mut self, evict: Evict) -> Arg {
+    pub(super) fn policy(&mut self, evict: Evict) -> Operand {
         let view = match self.policies[evict as usize] {
             Some(view) => view,
             None => self.fresh(RegClass::D, 1),
         };
         self.policies[evict as usize] = Some(view);
-        Arg::Regs(view)
+        Operand::Regs(view)
     }
 
     /// Makes the policies that any access has.
@@ -213,67 +213,67 @@ impl Lower<'_> {
         ] {
             if let Some(view) = self.policies[evict as usize] {
                 let ty = PtxType::B64;
-                self.emit(op, ty, ty, Modifier::None, 1, &[Arg::Regs(view)]);
+                self.push_inst(op, ty, ty, Modifier::None, 1, &[Operand::Regs(view)]);
             }
         }
     }
 
     /// A value in the registers that an access to it takes.
-    fn value_words(&mut self, value: Value, shape: &Words) -> Arg {
+    fn value_words(&mut self, value: Value, shape: &Words) -> Operand {
         let ty = self.func.dfg.ty(value);
         let mut arg = self.use_value(value);
         if ty.elem == Elem::I1 {
             arg = match arg {
-                Arg::Imm(bit) => Arg::Imm(bit & 1),
+                Operand::Imm(bit) => Operand::Imm(bit & 1),
                 pred => self.result_of(
                     Ptx::Selp,
                     PtxType::U16,
                     PtxType::U16,
                     Modifier::None,
-                    &[Arg::Imm(1), Arg::Imm(0), pred],
+                    &[Operand::Imm(1), Operand::Imm(0), pred],
                 ),
             };
         }
         match arg {
-            Arg::Imm(byte) if shape.bytes => {
-                Arg::Imm(((byte & 0xff) * 0x0101_0101) & shape_elem(shape).mask())
+            Operand::Imm(byte) if shape.bytes => {
+                Operand::Imm(((byte & 0xff) * 0x0101_0101) & shape_elem(shape).mask())
             }
-            Arg::Regs(view) if shape.bytes => {
+            Operand::Regs(view) if shape.bytes => {
                 let all = if view.count == ty.count {
                     view
                 } else {
                     view.repeat(ty.count)
                 };
-                Arg::Regs(self.put_together(all))
+                Operand::Regs(self.put_together(all))
             }
             other => other,
         }
     }
 
     /// Bytes of packed registers, each in a register of its own with anything above.
-    pub(super) fn take_apart(&mut self, packed: View) -> View {
+    pub(super) fn take_apart(&mut self, packed: RegView) -> RegView {
         let low = match self.code.regs.class_of(self.code.regs.unit(packed, 0)) {
-            RegClass::W => rules::Context::halves(self, Arg::Regs(packed)),
-            _ => Arg::Regs(packed),
+            RegClass::W => rules::Context::halves(self, Operand::Regs(packed)),
+            _ => Operand::Regs(packed),
         };
         let high = self.result_of(
             Ptx::Shr,
             PtxType::U16,
             PtxType::U16,
             Modifier::None,
-            &[low, Arg::Imm(8)],
+            &[low, Operand::Imm(8)],
         );
         match (low, high) {
-            (Arg::Regs(low), Arg::Regs(high)) => self.alternating(low, high),
+            (Operand::Regs(low), Operand::Regs(high)) => self.alternating(low, high),
             _ => packed,
         }
     }
 
     /// Bytes in registers of their own, packed.
-    pub(super) fn put_together(&mut self, bytes: View) -> View {
-        let pairs = rules::Context::pair(self, Arg::Regs(bytes));
+    pub(super) fn put_together(&mut self, bytes: RegView) -> RegView {
+        let pairs = rules::Context::pair(self, Operand::Regs(bytes));
         let (a, b, selector) = match bytes.count {
-            2 => (pairs, Arg::Imm(0), 0x4420),
+            2 => (pairs, Operand::Imm(0), 0x4420),
             _ => (
                 rules::Context::even(self, pairs),
                 rules::Context::odd(self, pairs),
@@ -285,7 +285,7 @@ impl Lower<'_> {
             PtxType::B32,
             PtxType::B32,
             Modifier::None,
-            &[a, b, Arg::Imm(selector)],
+            &[a, b, Operand::Imm(selector)],
         );
         let packed = match bytes.count {
             2 => self.result_of(
@@ -301,13 +301,13 @@ impl Lower<'_> {
     }
 
     /// Bytes with zeros above.
-    pub(super) fn widened(&mut self, bytes: View) -> Arg {
+    pub(super) fn widened(&mut self, bytes: RegView) -> Operand {
         self.result_of(
             Ptx::Cvt,
             PtxType::U16,
             PtxType::U8,
             Modifier::None,
-            &[Arg::Regs(bytes)],
+            &[Operand::Regs(bytes)],
         )
     }
 
@@ -318,7 +318,7 @@ impl Lower<'_> {
                 continue;
             }
             let ty = self.func.dfg.ty(param);
-            let Some(Arg::Regs(own)) = self.values[param] else {
+            let Some(Operand::Regs(own)) = self.values[param] else {
                 return Err(internal(format!("parameter {param} has no register")));
             };
             if ty.count != 1 {
@@ -326,16 +326,16 @@ impl Lower<'_> {
             }
             if ty.elem == Elem::I1 {
                 let byte = self.fresh(RegClass::H, 1);
-                self.emit(
+                self.push_inst(
                     Ptx::LdParam,
                     PtxType::U8,
                     PtxType::U8,
                     Modifier::None,
                     1,
-                    &[Arg::Regs(byte), Arg::Param(i)],
+                    &[Operand::Regs(byte), Operand::Param(i)],
                 );
-                let args = [Arg::Regs(own), Arg::Regs(byte), Arg::Imm(0)];
-                self.emit(
+                let args = [Operand::Regs(own), Operand::Regs(byte), Operand::Imm(0)];
+                self.push_inst(
                     Ptx::Setp,
                     PtxType::S16,
                     PtxType::S16,
@@ -345,34 +345,34 @@ impl Lower<'_> {
                 );
             } else {
                 let ptx = param_type(ty.elem);
-                self.emit(
+                self.push_inst(
                     Ptx::LdParam,
                     ptx,
                     ptx,
                     Modifier::None,
                     1,
-                    &[Arg::Regs(own), Arg::Param(i)],
+                    &[Operand::Regs(own), Operand::Param(i)],
                 );
             }
         }
         Ok(())
     }
 
-    pub(super) fn select_special(&mut self, inst: Inst) -> Option<Arg> {
+    pub(super) fn select_special(&mut self, inst: Inst) -> Option<Operand> {
         let reg: SpecialReg = *self.func.dfg.insts[inst].reg()?;
         Some(self.result_of(
             Ptx::Special,
             PtxType::U32,
             PtxType::U32,
             Modifier::None,
-            &[Arg::Special(reg)],
+            &[Operand::Special(reg)],
         ))
     }
 
-    pub(super) fn select_slot(&mut self, inst: Inst) -> Option<Arg> {
+    pub(super) fn select_slot(&mut self, inst: Inst) -> Option<Operand> {
         let slot = *self.func.dfg.insts[inst].slot()?;
         let offset = i32::try_from(self.func.slots[slot].offset?).ok()?;
-        let place = Arg::Place(Place::Shared(offset));
+        let place = Operand::Address(Address::Shared(offset));
         Some(self.result_of(
             Ptx::Symbol,
             PtxType::U32,
@@ -387,9 +387,9 @@ impl Lower<'_> {
         let (Some(&id), Some(&threads)) = (data.id(), data.threads()) else {
             return Err(self.not_selected(data.op));
         };
-        let id = Arg::Imm(u64::from(id));
+        let id = Operand::Imm(u64::from(id));
         if threads == self.func.cta_threads() {
-            self.emit(
+            self.push_inst(
                 Ptx::Bar,
                 PtxType::U32,
                 PtxType::U32,
@@ -398,8 +398,8 @@ impl Lower<'_> {
                 &[id],
             );
         } else {
-            let args = [id, Arg::Imm(u64::from(threads))];
-            self.emit(
+            let args = [id, Operand::Imm(u64::from(threads))];
+            self.push_inst(
                 Ptx::BarCount,
                 PtxType::U32,
                 PtxType::U32,

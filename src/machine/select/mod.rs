@@ -16,16 +16,16 @@ use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
 
-use super::code::{Code, CodeBlock, Edge, End};
-use super::inst::{Arg, Guard, Kind, MInst, Modifier, Place, Ptx, PtxType};
+use super::function::{CodeBlock, Edge, MachineFunction, Terminator};
+use super::inst::{Address, Guard, Kind, MInst, Modifier, Operand, Ptx, PtxType};
 use crate::error::CompileError;
 use crate::ir::dfg::{BlockCall, SourceLoc};
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::{Opcode, ThreadOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
-use crate::regalloc::reg::{Group, RegClass, Unit, View};
+use crate::regalloc::reg::{Group, RegClass, RegView, Unit};
 use crate::settings::Target;
 
 mod atomic;
@@ -44,19 +44,22 @@ mod values;
 const PASS: &str = "instruction selection";
 
 /// Machine instructions of a kernel.
-pub(crate) fn select(func: &ThreadFunction, target: Target) -> Result<Code, CompileError> {
-    let mut lower = Lower::new(func, target);
+pub(crate) fn select(
+    func: &ThreadFunction,
+    target: Target,
+) -> Result<MachineFunction, CompileError> {
+    let mut lower = Selector::new(func, target);
     lower.run()?;
     Ok(lower.code)
 }
 
 /// State of the selection.
-struct Lower<'a> {
+struct Selector<'a> {
     func: &'a ThreadFunction,
     target: Target,
-    code: Code,
+    code: MachineFunction,
     /// Registers or bits of each value, once known.
-    values: SecondaryMap<Value, Option<Arg>>,
+    values: SecondaryMap<Value, Option<Operand>>,
     /// Register of a constant that a renaming op refers to.
     const_units: SecondaryMap<Value, PackedOption<Unit>>,
     /// Number of uses in the function.
@@ -71,7 +74,7 @@ struct Lower<'a> {
     /// Words that are both floats and whole numbers.
     recast: EntitySet<Unit>,
     /// Registers of policies for the L2 cache, by [`crate::ir::attrs::Evict`].
-    policies: [Option<View>; 2],
+    policies: [Option<RegView>; 2],
     /// The instruction being selected, and what was emitted for it so far.
     root: Inst,
     loc: SourceLoc,
@@ -82,12 +85,12 @@ fn is_eight(kind: Kind) -> bool {
     matches!(kind, Kind::E4m3 | Kind::E5m2)
 }
 
-impl<'a> Lower<'a> {
-    fn new(func: &'a ThreadFunction, target: Target) -> Lower<'a> {
-        Lower {
+impl<'a> Selector<'a> {
+    fn new(func: &'a ThreadFunction, target: Target) -> Selector<'a> {
+        Selector {
             func,
             target,
-            code: Code::default(),
+            code: MachineFunction::default(),
             values: SecondaryMap::new(),
             const_units: SecondaryMap::new(),
             n_uses: SecondaryMap::new(),
@@ -128,7 +131,8 @@ impl<'a> Lower<'a> {
         for (i, &block) in kept.iter().enumerate() {
             index[block] = Some(Block::from_u32(i as u32)).into();
         }
-        let mut bodies: Vec<(Vec<MInst>, Option<End>)> = vec![(Vec::new(), None); kept.len()];
+        let mut bodies: Vec<(Vec<MInst>, Option<Terminator>)> =
+            vec![(Vec::new(), None); kept.len()];
         for &block in &post {
             let place = index[block]
                 .expand()
@@ -199,7 +203,7 @@ impl<'a> Lower<'a> {
         Ok(post)
     }
 
-    fn block_params(&self, block: Block) -> Vec<View> {
+    fn block_params(&self, block: Block) -> Vec<RegView> {
         if block == self.func.entry {
             return Vec::new();
         }
@@ -207,7 +211,7 @@ impl<'a> Lower<'a> {
         params
             .iter()
             .filter_map(|&p| match self.values[p] {
-                Some(Arg::Regs(view)) => Some(view),
+                Some(Operand::Regs(view)) => Some(view),
                 _ => None,
             })
             .collect()
@@ -218,7 +222,7 @@ impl<'a> Lower<'a> {
         &mut self,
         block: Block,
         body: &mut Vec<MInst>,
-        end: &mut Option<End>,
+        end: &mut Option<Terminator>,
         index: &SecondaryMap<Block, PackedOption<Block>>,
     ) -> Result<(), CompileError> {
         let func = self.func;
@@ -255,15 +259,15 @@ impl<'a> Lower<'a> {
         &mut self,
         inst: Inst,
         index: &SecondaryMap<Block, PackedOption<Block>>,
-    ) -> Result<End, CompileError> {
+    ) -> Result<Terminator, CompileError> {
         let data = &self.func.dfg.insts[inst];
         match (data.op, &data.blocks[..]) {
-            (ThreadOp::Return, _) => Ok(End::Return),
-            (ThreadOp::Jump, [call]) => Ok(End::Jump(self.edge(call, index)?)),
+            (ThreadOp::Return, _) => Ok(Terminator::Return),
+            (ThreadOp::Jump, [call]) => Ok(Terminator::Jump(self.edge(call, index)?)),
             (ThreadOp::Brif, [then, otherwise]) => {
                 let cond = self.use_value(data.args[0]);
                 let cond = self.in_register(cond, RegClass::P);
-                Ok(End::Branch {
+                Ok(Terminator::Branch {
                     cond: self.code.regs.unit(cond, 0),
                     then: self.edge(then, index)?,
                     otherwise: self.edge(otherwise, index)?,
@@ -284,7 +288,7 @@ impl<'a> Lower<'a> {
         if call.args.len() != self.func.dfg.blocks[call.block].params.len() {
             return Err(internal("a jump has the wrong number of arguments"));
         }
-        let args: SmallVec<[Arg; 8]> = call.args.iter().map(|&v| self.use_value(v)).collect();
+        let args: SmallVec<[Operand; 8]> = call.args.iter().map(|&v| self.use_value(v)).collect();
         let start = self.code.edge_args.len();
         self.code.edge_args.extend(args);
         Ok(Edge {
@@ -317,7 +321,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Emits an instruction and gives its result; none if it has none or it only renames.
-    fn select_op(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+    fn select_op(&mut self, inst: Inst) -> Result<Option<Operand>, CompileError> {
         let func = self.func;
         let data = &func.dfg.insts[inst];
         let view = self.view_inst(inst);
@@ -411,44 +415,44 @@ impl<'a> Lower<'a> {
             ThreadOp::Trap => return self.select_trap(inst),
             ThreadOp::LogAddr => {
                 let ty = PtxType::U64;
-                Some(self.result_of(Ptx::LogAddr, ty, ty, Modifier::None, &[Arg::Log]))
+                Some(self.result_of(Ptx::LogAddr, ty, ty, Modifier::None, &[Operand::Log]))
             }
             ThreadOp::GlobalTimer => {
                 let ty = PtxType::U64;
-                Some(self.result_of(Ptx::Timer, ty, ty, Modifier::None, &[Arg::Timer]))
+                Some(self.result_of(Ptx::Timer, ty, ty, Modifier::None, &[Operand::Timer]))
             }
             ThreadOp::InlinePtx => return self.select_inline(inst).map(|()| None),
             ThreadOp::Barrier => return self.select_barrier(inst).map(|()| None),
             // Ends of blocks.
             ThreadOp::Return | ThreadOp::Jump | ThreadOp::Brif => None,
             _ => match data.op.info().effects.class {
-                Class::Elementwise if ty(data.results[0]).elem.is_float() => {
+                OpClass::Elementwise if ty(data.results[0]).elem.is_float() => {
                     rules::constructor_lower_float(self, &result_kind(), &view)
                 }
-                Class::Elementwise => rules::constructor_lower_int(self, &result_kind(), &view),
-                Class::Exchange => rules::constructor_lower_misc(self, &arg_kind(), &view),
-                Class::Constant
-                | Class::Shape
-                | Class::Matrix
-                | Class::Memory
-                | Class::Report
-                | Class::Sync
-                | Class::Foreign
-                | Class::Region
-                | Class::End => None,
+                OpClass::Elementwise => rules::constructor_lower_int(self, &result_kind(), &view),
+                OpClass::Exchange => rules::constructor_lower_misc(self, &arg_kind(), &view),
+                OpClass::Constant
+                | OpClass::Shape
+                | OpClass::Matrix
+                | OpClass::Memory
+                | OpClass::Report
+                | OpClass::Sync
+                | OpClass::Foreign
+                | OpClass::Region
+                | OpClass::End => None,
             },
         };
         selected.map(Some).ok_or_else(|| self.not_selected(data.op))
     }
 
     /// An instruction without operands.
-    fn select_bare(&mut self, op: Ptx) -> Result<Option<Arg>, CompileError> {
+    fn select_bare(&mut self, op: Ptx) -> Result<Option<Operand>, CompileError> {
         let ty = PtxType::U32;
-        self.emit(op, ty, ty, Modifier::None, 1, &[]);
+        self.push_inst(op, ty, ty, Modifier::None, 1, &[]);
         Ok(None)
     }
 
-    fn select_trap(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+    fn select_trap(&mut self, inst: Inst) -> Result<Option<Operand>, CompileError> {
         let pred = self.func.dfg.insts[inst].args.first().copied();
         let when = self.when(pred);
         if !matches!(when, memory::When::Never) {
@@ -492,17 +496,17 @@ impl<'a> Lower<'a> {
     fn finish(
         &mut self,
         value: Value,
-        selected: Arg,
+        selected: Operand,
         first_group: Group,
         first_arg: usize,
     ) -> Result<(), CompileError> {
-        let Some(Arg::Regs(own)) = self.values[value] else {
+        let Some(Operand::Regs(own)) = self.values[value] else {
             return Err(self.not_selected(self.func.dfg.insts[self.root].op));
         };
         let group = self.code.regs.group_of(self.code.regs.unit(own, 0));
         let dest = self.code.regs.whole(group);
         let ty = bits_type(self.code.regs.groups[group].class);
-        let Arg::Regs(view) = selected else {
+        let Operand::Regs(view) = selected else {
             self.copy(dest, selected, ty);
             return Ok(());
         };
@@ -516,7 +520,7 @@ impl<'a> Lower<'a> {
                 return Err(self.not_selected(self.func.dfg.insts[self.root].op));
             }
             for start in (0..dest.count).step_by(usize::from(period)) {
-                self.copy(dest.part(start, period), Arg::Regs(one), ty);
+                self.copy(dest.part(start, period), Operand::Regs(one), ty);
             }
             return Ok(());
         }
@@ -543,7 +547,7 @@ impl<'a> Lower<'a> {
                 }
                 spread.push(fresh);
             } else if !spread.contains(&fresh) {
-                self.copy(dest.part(from, 1), Arg::Regs(view.part(from, 1)), ty);
+                self.copy(dest.part(from, 1), Operand::Regs(view.part(from, 1)), ty);
             }
             from += 1;
         }
@@ -551,7 +555,7 @@ impl<'a> Lower<'a> {
     }
 
     /// If `view` holds the group `fresh` from element `from` on at an even distance: that distance.
-    fn placement(&self, view: View, from: u16, fresh: Group) -> Option<u16> {
+    fn placement(&self, view: RegView, from: u16, fresh: Group) -> Option<u16> {
         let data = self.code.regs.groups[fresh];
         let at = |i: u16| (i < view.count).then(|| self.code.regs.unit(view, i));
         if at(from) != Some(data.first) {
@@ -576,9 +580,9 @@ impl<'a> Lower<'a> {
     /// Does nothing and gives false if a list refers to `old`.
     fn replace_units(&mut self, old: Group, new: Unit, step: u16, first_arg: usize) -> bool {
         let data = self.code.regs.groups[old];
-        let moved = |view: View| view.moved(data.first, data.count, new, step);
+        let moved = |view: RegView| view.moved(data.first, data.count, new, step);
         for arg in &self.code.args[first_arg..] {
-            if let Arg::Regs(view) | Arg::Place(Place::Register(view, _)) = arg
+            if let Operand::Regs(view) | Operand::Address(Address::Register(view, _)) = arg
                 && moved(*view).is_none()
                 && self
                     .code
@@ -590,7 +594,7 @@ impl<'a> Lower<'a> {
             }
         }
         for arg in &mut self.code.args[first_arg..] {
-            if let Arg::Regs(view) | Arg::Place(Place::Register(view, _)) = arg {
+            if let Operand::Regs(view) | Operand::Address(Address::Register(view, _)) = arg {
                 *view = moved(*view).unwrap_or(*view);
             }
         }
@@ -598,21 +602,21 @@ impl<'a> Lower<'a> {
     }
 
     /// The registers of a value as an operand.
-    fn use_value(&mut self, value: Value) -> Arg {
+    fn use_value(&mut self, value: Value) -> Operand {
         self.needed.insert(value);
         // Operands are defined before their uses, so that there is a number or a register for each.
-        self.values[value].unwrap_or(Arg::Imm(0))
+        self.values[value].unwrap_or(Operand::Imm(0))
     }
 
     /// Emits an instruction with all its operands.
-    fn emit(
+    fn push_inst(
         &mut self,
         op: Ptx,
         ty: PtxType,
         from: PtxType,
         modifier: Modifier,
         reps: u16,
-        args: &[Arg],
+        args: &[Operand],
     ) {
         let first_arg = self.code.args.len() as u32;
         self.code.args.extend_from_slice(args);
@@ -636,27 +640,27 @@ impl<'a> Lower<'a> {
     }
 
     /// New registers.
-    fn fresh(&mut self, class: RegClass, count: u16) -> View {
+    fn fresh(&mut self, class: RegClass, count: u16) -> RegView {
         let group = self.code.regs.make_group(class, count);
         self.code.regs.whole(group)
     }
 
     /// Copies `from` to `to`, register by register.
-    fn copy(&mut self, to: View, from: Arg, ty: PtxType) {
-        self.emit(
+    fn copy(&mut self, to: RegView, from: Operand, ty: PtxType) {
+        self.push_inst(
             Ptx::Mov,
             ty,
             ty,
             Modifier::None,
             to.count,
-            &[Arg::Regs(to), from],
+            &[Operand::Regs(to), from],
         );
     }
 
     /// An operand as registers.
-    fn in_register(&mut self, arg: Arg, class: RegClass) -> View {
+    fn in_register(&mut self, arg: Operand, class: RegClass) -> RegView {
         match arg {
-            Arg::Regs(view) => view,
+            Operand::Regs(view) => view,
             _ => {
                 let view = self.fresh(class, 1);
                 self.copy(view, arg, bits_type(class));

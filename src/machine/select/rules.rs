@@ -9,7 +9,7 @@
     reason = "the file is generated"
 )]
 
-use super::super::inst::{Arg, Cmp, Kind, Ptx, PtxType};
+use super::super::inst::{Cmp, Kind, Operand, Ptx, PtxType};
 use crate::ir::entities::Value;
 use crate::ir::ops::ThreadOp;
 use log_of_rules as log;

@@ -2,16 +2,16 @@
 
 use smallvec::SmallVec;
 
-use super::{Lower, class, internal};
+use super::{Selector, class, internal};
 use crate::error::CompileError;
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::ThreadType;
-use crate::machine::inst::{Arg, Modifier, Ptx, PtxType};
-use crate::regalloc::reg::{RegClass, Unit, View};
+use crate::machine::inst::{Modifier, Operand, Ptx, PtxType};
+use crate::regalloc::reg::{RegClass, RegView, Unit};
 
-impl Lower<'_> {
+impl Selector<'_> {
     /// Gives registers to the parameters of a block and the results of its instructions.
     pub(super) fn assign_values(&mut self, block: Block) -> Result<(), CompileError> {
         let func = self.func;
@@ -30,7 +30,7 @@ impl Lower<'_> {
                 return Err(internal(format!("{early} is used before it is defined")));
             }
             if let Some(view) = self.tied_to(inst) {
-                self.values[result] = Some(Arg::Regs(view));
+                self.values[result] = Some(Operand::Regs(view));
                 continue;
             }
             match self.renamed(inst, result) {
@@ -45,7 +45,7 @@ impl Lower<'_> {
     }
 
     /// The registers of the operand that products in flight change, if nothing else needs it: the result is there, too.
-    fn tied_to(&self, inst: Inst) -> Option<View> {
+    fn tied_to(&self, inst: Inst) -> Option<RegView> {
         let data = &self.func.dfg.insts[inst];
         let is_tied = matches!(
             data.op,
@@ -53,7 +53,7 @@ impl Lower<'_> {
         );
         let &from = data.args.first().filter(|_| is_tied)?;
         match self.values[from]? {
-            Arg::Regs(view) if self.n_uses[from] == 1 && self.code.regs.is_whole(view) => {
+            Operand::Regs(view) if self.n_uses[from] == 1 && self.code.regs.is_whole(view) => {
                 Some(view)
             }
             _ => None,
@@ -63,32 +63,32 @@ impl Lower<'_> {
     fn assign_group(&mut self, value: Value) {
         let ty = self.func.dfg.ty(value);
         let view = self.fresh(class(ty), ty.registers());
-        self.values[value] = Some(Arg::Regs(view));
+        self.values[value] = Some(Operand::Regs(view));
     }
 
     /// The registers of a result that are those of other values; none if it needs its own.
-    fn renamed(&mut self, inst: Inst, result: Value) -> Option<Arg> {
+    fn renamed(&mut self, inst: Inst, result: Value) -> Option<Operand> {
         let func = self.func;
         let data = &func.dfg.insts[inst];
         let ty = func.dfg.ty(result);
         match data.op {
-            ThreadOp::Const => Some(Arg::Imm(repeated(*data.value().unwrap_or(&0), ty))),
+            ThreadOp::Const => Some(Operand::Imm(repeated(*data.value().unwrap_or(&0), ty))),
             ThreadOp::Splat => {
                 let arg = self.values[data.args[0]]?;
                 match arg {
-                    Arg::Imm(bits) => Some(Arg::Imm(repeated(bits, ty))),
+                    Operand::Imm(bits) => Some(Operand::Imm(repeated(bits, ty))),
                     // Both halves of one register, which stands for all.
-                    Arg::Regs(_) if ty.is_paired() => {
+                    Operand::Regs(_) if ty.is_paired() => {
                         let one = self.fresh(RegClass::W, 1);
-                        Some(Arg::Regs(one.repeat(ty.registers())))
+                        Some(Operand::Regs(one.repeat(ty.registers())))
                     }
-                    Arg::Regs(view) => Some(Arg::Regs(view.repeat(ty.count))),
+                    Operand::Regs(view) => Some(Operand::Regs(view.repeat(ty.count))),
                     _ => None,
                 }
             }
             ThreadOp::Bitcast | ThreadOp::PtrCast | ThreadOp::Rare => {
                 let arg = self.values[data.args[0]];
-                if let (Some(Arg::Regs(view)), RegClass::W) = (arg, class(ty)) {
+                if let (Some(Operand::Regs(view)), RegClass::W) = (arg, class(ty)) {
                     let units = (0..view.count).map(|i| self.code.regs.unit(view, i));
                     self.recast.extend(units);
                 }
@@ -103,7 +103,7 @@ impl Lower<'_> {
         }
     }
 
-    fn renamed_elements(&mut self, inst: Inst, ty: ThreadType) -> Option<Arg> {
+    fn renamed_elements(&mut self, inst: Inst, ty: ThreadType) -> Option<Operand> {
         let func = self.func;
         let data = &func.dfg.insts[inst];
         let map = data.map()?;
@@ -124,13 +124,13 @@ impl Lower<'_> {
         };
         // A number everywhere.
         let bits = |element: u32| match self.values[find(element).0] {
-            Some(Arg::Imm(bits)) => Some(bits & ty.elem.mask()),
+            Some(Operand::Imm(bits)) => Some(bits & ty.elem.mask()),
             _ => None,
         };
         if let Some(first) = map.first().and_then(|&m| bits(m))
             && map.iter().all(|&m| bits(m) == Some(first))
         {
-            return Some(Arg::Imm(repeated(first, ty)));
+            return Some(Operand::Imm(repeated(first, ty)));
         }
         let per_register = if ty.is_paired() { 2 } else { 1 };
         let mut units: SmallVec<[Unit; 16]> = SmallVec::new();
@@ -146,18 +146,18 @@ impl Lower<'_> {
             }
             units.push(self.element_unit(value, element)?);
         }
-        Some(Arg::Regs(self.code.regs.view_of(&units)))
+        Some(Operand::Regs(self.code.regs.view_of(&units)))
     }
 
     /// The register that holds an element of a value.
     pub(super) fn element_unit(&mut self, value: Value, element: u32) -> Option<Unit> {
         let ty = self.func.dfg.ty(value);
         match self.values[value]? {
-            Arg::Regs(view) => {
+            Operand::Regs(view) => {
                 let per_register = if ty.is_paired() { 2 } else { 1 };
                 Some(self.code.regs.unit(view, (element / per_register) as u16))
             }
-            Arg::Imm(_) => {
+            Operand::Imm(_) => {
                 if let Some(unit) = self.const_units[value].expand() {
                     return Some(unit);
                 }
@@ -171,7 +171,7 @@ impl Lower<'_> {
     }
 
     /// Puts a constant in a register if a renaming op refers to it.
-    pub(super) fn select_const(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+    pub(super) fn select_const(&mut self, inst: Inst) -> Result<Option<Operand>, CompileError> {
         let result = self.func.dfg.insts[inst].results[0];
         if let (Some(unit), Some(bits)) = (self.const_units[result].expand(), self.values[result]) {
             let to = self.code.regs.view_of(&[unit]);
@@ -182,7 +182,7 @@ impl Lower<'_> {
     }
 
     /// Passes on the need for an op that only renames; emits what moves halves of registers.
-    pub(super) fn select_rename(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+    pub(super) fn select_rename(&mut self, inst: Inst) -> Result<Option<Operand>, CompileError> {
         let func = self.func;
         let data = &func.dfg.insts[inst];
         let result = data.results[0];
@@ -191,7 +191,7 @@ impl Lower<'_> {
             self.use_value(arg);
         }
         let own = match self.values[result] {
-            Some(Arg::Regs(view)) => view,
+            Some(Operand::Regs(view)) => view,
             // A renamed number may itself be referred to by register.
             _ => return self.select_const(inst),
         };
@@ -199,14 +199,14 @@ impl Lower<'_> {
             ThreadOp::Splat if ty.is_paired() => {
                 let x = self.use_value(data.args[0]);
                 let x = self.in_register(x, RegClass::H).repeat(2);
-                let dest = Arg::Regs(own.part(0, 1));
-                self.emit(
+                let dest = Operand::Regs(own.part(0, 1));
+                self.push_inst(
                     Ptx::Join32,
                     PtxType::B32,
                     PtxType::B32,
                     Modifier::None,
                     1,
-                    &[dest, Arg::Regs(x)],
+                    &[dest, Operand::Regs(x)],
                 );
                 Ok(None)
             }
@@ -218,7 +218,7 @@ impl Lower<'_> {
     }
 
     /// Moves halves of registers: two words give a word by `prmt`, anything else goes through single halves.
-    fn select_halves(&mut self, inst: Inst, ty: ThreadType) -> Result<Arg, CompileError> {
+    fn select_halves(&mut self, inst: Inst, ty: ThreadType) -> Result<Operand, CompileError> {
         let func = self.func;
         let data = &func.dfg.insts[inst];
         let map = data.map().map_or(&[][..], |m| m);
@@ -241,29 +241,29 @@ impl Lower<'_> {
                 let (value, element) = find(m)?;
                 units.push(self.half(value, element)?);
             }
-            return Ok(Arg::Regs(self.code.regs.view_of(&units)));
+            return Ok(Operand::Regs(self.code.regs.view_of(&units)));
         }
         let dest = self.fresh(RegClass::W, ty.registers());
         for (i, chunk) in (0..).zip(map.chunks(2)) {
             let (a, b) = (find(chunk[0])?, find(chunk[1])?);
-            let to = Arg::Regs(dest.part(i, 1));
+            let to = Operand::Regs(dest.part(i, 1));
             if func.dfg.ty(a.0).is_paired() && func.dfg.ty(b.0).is_paired() {
                 let low = self.word(a.0, a.1)?;
                 let high = self.word(b.0, b.1)?;
                 let selector = (if a.1 % 2 == 0 { 0x10 } else { 0x32 })
                     | (if b.1 % 2 == 0 { 0x5400 } else { 0x7600 });
-                self.emit(
+                self.push_inst(
                     Ptx::Prmt,
                     PtxType::B32,
                     PtxType::B32,
                     Modifier::None,
                     1,
-                    &[to, low, high, Arg::Imm(selector)],
+                    &[to, low, high, Operand::Imm(selector)],
                 );
             } else {
                 let halves = [self.half(a.0, a.1)?, self.half(b.0, b.1)?];
-                let both = Arg::Regs(self.code.regs.view_of(&halves));
-                self.emit(
+                let both = Operand::Regs(self.code.regs.view_of(&halves));
+                self.push_inst(
                     Ptx::Join32,
                     PtxType::B32,
                     PtxType::B32,
@@ -273,14 +273,14 @@ impl Lower<'_> {
                 );
             }
         }
-        Ok(Arg::Regs(dest))
+        Ok(Operand::Regs(dest))
     }
 
     /// The word of a paired value that holds an element.
-    fn word(&mut self, value: Value, element: u32) -> Result<Arg, CompileError> {
+    fn word(&mut self, value: Value, element: u32) -> Result<Operand, CompileError> {
         match self.use_value(value) {
-            Arg::Regs(view) => Ok(Arg::Regs(view.part((element / 2) as u16, 1))),
-            imm => Ok(Arg::Regs(self.in_register(imm, RegClass::W))),
+            Operand::Regs(view) => Ok(Operand::Regs(view.part((element / 2) as u16, 1))),
+            imm => Ok(Operand::Regs(self.in_register(imm, RegClass::W))),
         }
     }
 
@@ -288,11 +288,11 @@ impl Lower<'_> {
     fn half(&mut self, value: Value, element: u32) -> Result<Unit, CompileError> {
         let paired = self.func.dfg.ty(value).is_paired();
         let view = match self.use_value(value) {
-            Arg::Regs(view) if paired => {
+            Operand::Regs(view) if paired => {
                 let split = self.fresh(RegClass::H, 2);
                 let word = view.part((element / 2) as u16, 1);
-                let args = [Arg::Regs(split), Arg::Regs(word)];
-                self.emit(
+                let args = [Operand::Regs(split), Operand::Regs(word)];
+                self.push_inst(
                     Ptx::Split32,
                     PtxType::B32,
                     PtxType::B32,
@@ -302,8 +302,8 @@ impl Lower<'_> {
                 );
                 split.part((element % 2) as u16, 1)
             }
-            Arg::Regs(view) => view.part(element as u16, 1),
-            Arg::Imm(bits) => self.in_register(Arg::Imm(bits & 0xffff), RegClass::H),
+            Operand::Regs(view) => view.part(element as u16, 1),
+            Operand::Imm(bits) => self.in_register(Operand::Imm(bits & 0xffff), RegClass::H),
             _ => return Err(internal("a value is neither register nor number")),
         };
         Ok(self.code.regs.unit(view, 0))

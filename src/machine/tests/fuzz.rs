@@ -9,7 +9,7 @@ use super::*;
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::entities::{Block, Value};
 use crate::ir::ops::ThreadOp;
-use crate::ptx::write::write;
+use crate::ptx::module::write;
 use crate::regalloc::check::check;
 
 /// Kernels of the smoke test.

@@ -5,7 +5,7 @@ use crate::ir::attrs::{Flag, make};
 use crate::ir::entities::Value;
 use crate::ir::function::SlotData;
 use crate::ir::types::AddressSpace;
-use crate::machine::code::Code;
+use crate::machine::function::MachineFunction;
 use crate::machine::inst::{InstGroup, Ptx};
 use crate::machine::schedule::schedule;
 use crate::regalloc::Allocation;
@@ -64,14 +64,14 @@ fn scaled_row() -> ThreadFunction {
 }
 
 /// The kernel before and after.
-fn ordered(func: &ThreadFunction) -> (Code, Code) {
+fn ordered(func: &ThreadFunction) -> (MachineFunction, MachineFunction) {
     let before = select::select(func, Target::SM_80).expect("the kernel is selected");
     let mut after = before.clone();
     schedule(&mut after, Choices::none());
     (before, after)
 }
 
-fn allocated(code: &Code) -> Allocation {
+fn allocated(code: &MachineFunction) -> Allocation {
     let program = program::CodeProgram(code);
     let allocation = regalloc::allocate(&program, Choices::none());
     regalloc::check::check(&program, &allocation).expect("the allocation is right");
@@ -79,7 +79,7 @@ fn allocated(code: &Code) -> Allocation {
 }
 
 /// Instructions with effects, in order.
-fn effects(code: &Code) -> Vec<(Ptx, u32)> {
+fn effects(code: &MachineFunction) -> Vec<(Ptx, u32)> {
     let has_effect = |op: Ptx| {
         use InstGroup::{Atomic, Copy, Exchange, Load, Reduce, Store, Sync};
         let group = op.info().group;
@@ -100,7 +100,7 @@ fn effects_stay_in_order_and_nothing_is_lost() {
                 .collect::<Vec<_>>()
         };
         assert_eq!(ops(&before), ops(&after), "{}", func.name);
-        let count = |code: &Code, op| -> u32 {
+        let count = |code: &MachineFunction, op| -> u32 {
             let insts = code.insts.iter().filter(|inst| inst.op == op);
             insts.map(|inst| u32::from(inst.reps)).sum()
         };
@@ -124,7 +124,7 @@ fn loads_are_issued_before_the_first_use() {
 #[test]
 fn a_sum_of_values_that_are_needed_later_holds_few_more() {
     let (before, after) = ordered(&scaled_row());
-    let words = |code: &Code| allocated(code).peak[2];
+    let words = |code: &MachineFunction| allocated(code).peak[2];
     // All squares at once, against one for each level of the tree.
     assert_eq!(words(&before), 2 * WIDTH as u32 + 1);
     assert!(words(&after) <= WIDTH as u32 + 10, "{}", words(&after));
@@ -133,7 +133,7 @@ fn a_sum_of_values_that_are_needed_later_holds_few_more() {
 #[test]
 fn parameters_are_read_again_after_high_pressure() {
     let (before, after) = ordered(&scaled_row());
-    let reads = |code: &Code| code.insts.iter().filter(|i| i.op == Ptx::LdParam).count();
+    let reads = |code: &MachineFunction| code.insts.iter().filter(|i| i.op == Ptx::LdParam).count();
     assert_eq!(reads(&before), 3);
     // Scale and the output's address are used before the row and after it.
     assert_eq!(reads(&after), 5);
@@ -190,7 +190,7 @@ fn summed_tile() -> ThreadFunction {
 #[test]
 fn before_a_barrier_only_what_shared_memory_feeds_is_computed() {
     let (before, after) = ordered(&summed_tile());
-    let place = |code: &Code, op| code.insts.iter().position(|inst| inst.op == op);
+    let place = |code: &MachineFunction, op| code.insts.iter().position(|inst| inst.op == op);
     // The square stood before the barrier, but waits for its store; sums keep 4 elements of 64 alive.
     assert!(place(&before, Ptx::MulRn) < place(&before, Ptx::Bar));
     assert!(place(&after, Ptx::Bar) < place(&after, Ptx::MulRn));

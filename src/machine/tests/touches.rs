@@ -4,7 +4,7 @@ use super::*;
 use crate::ir::attrs::MmaUnit;
 use crate::ir::entities::Value;
 use crate::machine::inst::InstGroup;
-use crate::regalloc::Program as _;
+use crate::regalloc::AllocFunction as _;
 use crate::regalloc::reg::{Touch, Unit};
 
 /// A product of tiles of f16, so many in a column of the left factor and in a row of the right one, that adds to loaded sums.

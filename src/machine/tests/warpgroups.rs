@@ -9,9 +9,9 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::Value;
 use crate::ir::function::SlotData;
 use crate::ir::level::Thread;
+use crate::ir::matrix_units::When;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::AddressSpace;
-use crate::ir::units::When;
 
 /// What a descriptor holds beside the start of a block of rows of 32 bytes: eight rows further on, and the permutation.
 const ROWS_OF_32_BYTES: u64 = 1 << 16 | 16 << 32 | 3 << 62;

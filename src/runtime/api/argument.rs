@@ -183,7 +183,7 @@ pub struct Arg<'a> {
 
 /// The value of an argument that is no pointer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::runtime) enum Number {
+pub(in crate::runtime) enum ArgNumber {
     Int(i128),
     Float(f64),
 }
@@ -245,27 +245,27 @@ impl Arg<'_> {
     pub(in crate::runtime) fn value(&self) -> Option<Constant> {
         let (dtype, number) = self.number_of()?;
         Some(match number {
-            Number::Int(n) if dtype == DType::BOOL => Constant::Bool(n != 0),
-            Number::Int(n) => Constant::Int(n),
-            Number::Float(x) => Constant::Float(x),
+            ArgNumber::Int(n) if dtype == DType::BOOL => Constant::Bool(n != 0),
+            ArgNumber::Int(n) => Constant::Int(n),
+            ArgNumber::Float(x) => Constant::Float(x),
         })
     }
 
     /// The number and its format; none of a pointer and of an absent argument.
-    pub(in crate::runtime) fn number_of(&self) -> Option<(DType, Number)> {
+    pub(in crate::runtime) fn number_of(&self) -> Option<(DType, ArgNumber)> {
         let dtype = DType::of_code(self.class).filter(|_| self.class & POINTER == 0)?;
         let bits = self.bits;
         let number = match dtype.scalar {
-            Scalar::I1 => Number::Int((bits != 0).into()),
-            _ if dtype.unsigned => Number::Int(bits.into()),
-            Scalar::I8 => Number::Int((bits as i8).into()),
-            Scalar::I16 => Number::Int((bits as i16).into()),
-            Scalar::I32 => Number::Int((bits as i32).into()),
-            Scalar::I64 => Number::Int((bits as i64).into()),
-            Scalar::F16 => Number::Float(half::f16::from_bits(bits as u16).into()),
-            Scalar::Bf16 => Number::Float(half::bf16::from_bits(bits as u16).into()),
-            Scalar::F32 => Number::Float(f32::from_bits(bits as u32).into()),
-            Scalar::F64 => Number::Float(f64::from_bits(bits)),
+            Scalar::I1 => ArgNumber::Int((bits != 0).into()),
+            _ if dtype.unsigned => ArgNumber::Int(bits.into()),
+            Scalar::I8 => ArgNumber::Int((bits as i8).into()),
+            Scalar::I16 => ArgNumber::Int((bits as i16).into()),
+            Scalar::I32 => ArgNumber::Int((bits as i32).into()),
+            Scalar::I64 => ArgNumber::Int((bits as i64).into()),
+            Scalar::F16 => ArgNumber::Float(half::f16::from_bits(bits as u16).into()),
+            Scalar::Bf16 => ArgNumber::Float(half::bf16::from_bits(bits as u16).into()),
+            Scalar::F32 => ArgNumber::Float(f32::from_bits(bits as u32).into()),
+            Scalar::F64 => ArgNumber::Float(f64::from_bits(bits)),
             Scalar::F8E4M3 | Scalar::F8E5M2 => return None,
         };
         Some((dtype, number))
@@ -275,16 +275,16 @@ impl Arg<'_> {
     pub(in crate::runtime) fn as_dtype(&self, dtype: DType) -> Option<Arg<'static>> {
         let (_, number) = self.number_of()?;
         let x = match number {
-            Number::Int(n) => n as f64,
-            Number::Float(x) => x,
+            ArgNumber::Int(n) => n as f64,
+            ArgNumber::Float(x) => x,
         };
         let bits = match (dtype.scalar, number) {
             (Scalar::F16, _) => half::f16::from_f64(x).to_bits().into(),
             (Scalar::Bf16, _) => half::bf16::from_f64(x).to_bits().into(),
             (Scalar::F32, _) => (x as f32).to_bits().into(),
             (Scalar::F64, _) => x.to_bits(),
-            (Scalar::F8E4M3 | Scalar::F8E5M2, _) | (_, Number::Float(_)) => return None,
-            (scalar, Number::Int(n)) => {
+            (Scalar::F8E4M3 | Scalar::F8E5M2, _) | (_, ArgNumber::Float(_)) => return None,
+            (scalar, ArgNumber::Int(n)) => {
                 let bits = scalar.bits();
                 let range = match dtype.unsigned || dtype == DType::BOOL {
                     true => 0..1_i128 << bits,

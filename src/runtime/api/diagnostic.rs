@@ -5,7 +5,7 @@ use std::fmt;
 use crate::text::parse::{Lines, ParseError};
 use crate::verify::VerifierErrors;
 
-pub use crate::coded::Severity;
+pub use crate::error_codes::Severity;
 
 /// Why a program's text is not accepted. Shown, it is the text that a terminal gets, with the places.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Values of environment variables as people write them; what cannot be read is told and left aside.
+//! Values of environment variables as people write them; what cannot be read is reported and left aside.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ fn read_size(text: &str) -> Option<u64> {
     Some(number.saturating_mul(1 << shift))
 }
 
-/// A folder to read from; that it is not there is told.
+/// A folder to read from; that it is not there is reported.
 pub(in crate::runtime) fn folder(name: &str, path: &Path) -> PathBuf {
     if !path.is_dir() {
         let path = path.display();

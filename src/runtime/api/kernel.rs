@@ -27,12 +27,12 @@ use crate::runtime::api::constant::Grid;
 use crate::runtime::api::deadline::{Deadline, FOREVER};
 use crate::runtime::api::device::Device;
 use crate::runtime::api::error::RuntimeError;
-use crate::runtime::api::program::{Program, Source};
+use crate::runtime::api::program::{Program, ProgramSource};
 use crate::runtime::api::report::{Explanation, Prediction, Report};
 use crate::runtime::api::setup::KernelOptions;
 use crate::runtime::api::stream::Stream;
-use crate::runtime::build::blueprint::{Blueprint, Slot};
-use crate::runtime::build::making::{identity, predict};
+use crate::runtime::build::blueprint::{ArgSlot, Blueprint};
+use crate::runtime::build::build_variant::{identity, predict};
 use crate::runtime::build::pool;
 use crate::runtime::cache::KeyBuilder;
 use crate::runtime::specialize::arg_tree;
@@ -118,7 +118,7 @@ impl Kernel {
 
     fn with(
         device: &Device,
-        source: &Arc<Source>,
+        source: &Arc<ProgramSource>,
         setups: &Arc<Setups>,
         name: String,
         options: KernelOptions,
@@ -404,7 +404,7 @@ impl fmt::Debug for Kernel {
 
 impl KernelInner {
     fn new(blueprint: Blueprint, setup: String, setups: Weak<Setups>) -> KernelInner {
-        let is_picky = |slot: &Slot| slot.clear != 0 || slot.pinned.is_some();
+        let is_picky = |slot: &ArgSlot| slot.clear != 0 || slot.pinned.is_some();
         KernelInner {
             setup,
             setups,
@@ -460,7 +460,7 @@ impl KernelInner {
     /// The kernel of a program that is set up so.
     fn set_up(
         device: Device,
-        source: &Arc<Source>,
+        source: &Arc<ProgramSource>,
         setups: &Arc<Setups>,
         name: String,
         options: KernelOptions,

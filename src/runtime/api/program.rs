@@ -30,13 +30,13 @@ use crate::runtime::specialize::setups::Setups;
 /// compiled for one is there for all.
 #[derive(Clone, Debug)]
 pub struct Program {
-    pub(crate) source: Arc<Source>,
+    pub(crate) source: Arc<ProgramSource>,
     pub(crate) setups: Arc<Setups>,
 }
 
 /// What a program is made of.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct ProgramSource {
     /// Its name for messages.
     pub(crate) name: String,
     /// Its text, which with the compiler's build decides what its kernels are.
@@ -99,7 +99,7 @@ pub(crate) struct Param {
 }
 
 /// A kernel of the tile IR, made from a program.
-pub(crate) struct Made {
+pub(crate) struct LoweredProgram {
     pub(crate) func: TileFunction,
     /// Parameters that have become constants, with their values.
     pub(crate) constants: Vec<(String, String)>,
@@ -181,7 +181,7 @@ impl Program {
     }
 
     fn with(name: &str, text: String, form: Form) -> Program {
-        let source = Source {
+        let source = ProgramSource {
             name: name.to_owned(),
             text,
             form,
@@ -226,7 +226,7 @@ impl Program {
     }
 }
 
-impl Source {
+impl ProgramSource {
     fn kernels(&self) -> Vec<String> {
         match &self.form {
             #[cfg(feature = "triton")]
@@ -404,7 +404,7 @@ impl Source {
         target: Target,
         params: &[Param],
         given: &[(usize, ArgTree)],
-    ) -> Result<Made, RuntimeError> {
+    ) -> Result<LoweredProgram, RuntimeError> {
         match &self.form {
             #[cfg(feature = "triton")]
             Form::Python(module) => python::make(module, kernel, options, target, params, given),
@@ -436,7 +436,7 @@ impl Source {
                 if let Some(stages) = options.num_stages {
                     set_stages(&mut func, stages);
                 }
-                Ok(Made {
+                Ok(LoweredProgram {
                     func,
                     constants: Vec::new(),
                 })

@@ -6,7 +6,7 @@
 
 use crate::compile::{KernelMeta, ParamKind, ParamMeta};
 use crate::ir::function::PROGRAM_NUMBERS;
-use crate::ir::recipe::{MAP_BYTES, MapRecipe};
+use crate::ir::map_recipe::{MAP_BYTES, MapRecipe};
 use crate::ir::types::{AddressSpace, Elem, Scalar};
 use crate::settings::{PtxVersion, Target};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::runtime::api::argument::{DType, Specialize};
 use crate::runtime::api::device::Device;
 use crate::runtime::api::error::RuntimeError;
-use crate::runtime::api::program::{Param, Source};
+use crate::runtime::api::program::{Param, ProgramSource};
 use crate::runtime::api::setup::KernelOptions;
 use crate::runtime::specialize::arg_tree::{self, ArgTree};
 use crate::runtime::specialize::table::Classes;
@@ -17,17 +17,17 @@ use crate::runtime::specialize::table::Classes;
 pub(crate) struct Blueprint {
     /// No handle: what a program keeps holds no device.
     pub(crate) device: Device,
-    pub(crate) source: Arc<Source>,
+    pub(crate) source: Arc<ProgramSource>,
     pub(crate) name: String,
     pub(crate) options: KernelOptions,
     pub(crate) params: Vec<Param>,
     /// The parameters that take an argument.
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<ArgSlot>,
 }
 
 /// A parameter that takes an argument.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct ArgSlot {
     /// Its index among all parameters.
     pub(crate) param: usize,
     /// Bits that every argument must have clear.
@@ -39,7 +39,7 @@ pub(crate) struct Slot {
 impl Blueprint {
     pub(in crate::runtime) fn new(
         device: Device,
-        source: Arc<Source>,
+        source: Arc<ProgramSource>,
         name: String,
         options: KernelOptions,
     ) -> Result<Blueprint, RuntimeError> {
@@ -58,7 +58,7 @@ impl Blueprint {
             .iter()
             .enumerate()
             .filter(|(_, param)| takes_argument(param));
-        let slots = slots.map(|(index, param)| Slot {
+        let slots = slots.map(|(index, param)| ArgSlot {
             param: index,
             clear: u64::from(param.divisible.max(1)) - 1,
             pinned: param.pinned,
@@ -90,7 +90,7 @@ impl Blueprint {
 
     /// How many arguments there must be.
     pub(in crate::runtime) fn required(&self) -> usize {
-        let needs = |slot: &Slot| !self.params[slot.param].default;
+        let needs = |slot: &ArgSlot| !self.params[slot.param].default;
         self.slots.iter().rposition(needs).map_or(0, |at| at + 1)
     }
 

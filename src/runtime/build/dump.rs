@@ -40,7 +40,7 @@ impl Dump {
         self.write.is_some() || self.replace.is_some()
     }
 
-    /// Writes a file; that it cannot be written is told.
+    /// Writes a file; that it cannot be written is reported.
     pub(crate) fn save(&self, name: &str, contents: &[u8]) {
         let Some(folder) = &self.write else {
             return;

@@ -17,8 +17,8 @@ use crate::runtime::api::report::{Report, Resources};
 use crate::runtime::api::warning::warn;
 use crate::runtime::build::blueprint::Blueprint;
 use crate::runtime::build::stored::Stored;
-use crate::runtime::cache::{Key, KeyBuilder, Kind, Origin};
-use crate::runtime::execute::executable::Code;
+use crate::runtime::cache::{EntryKind, Key, KeyBuilder, Origin};
+use crate::runtime::execute::executable::LoadedCode;
 use crate::runtime::execute::mapped::Mapped;
 
 /// A kernel on its way to a device.
@@ -59,7 +59,7 @@ impl Loading<'_> {
         arguments: &[u16],
         deadline: &Deadline,
         report: &mut Report,
-    ) -> Result<Code, RuntimeError> {
+    ) -> Result<LoadedCode, RuntimeError> {
         let failed = |error| self.kernel.device.failed(Some(&self.kernel.name), error);
         let (module, origin) = self
             .module(deadline, report)
@@ -117,13 +117,13 @@ impl Loading<'_> {
             occupancy_percent: 100 * resident * threads / room,
         });
         let code = if meta.maps.is_empty() {
-            Prepared::new(function, &spec, attributes).map(Code::Gpu)
+            Prepared::new(function, &spec, attributes).map(LoadedCode::Gpu)
         } else {
             PreparedWithMaps::new(function, &spec, attributes, meta.maps.len()).map(|prepared| {
                 let all = resident * self.device.context.device().multiprocessors;
                 // Clusters are made of programs, so the kernel without maps forms them.
                 let all = if spec.cluster == [1; 3] { all } else { 0 };
-                Code::Mapped(Box::new(Mapped::new(prepared, meta, arguments, all)))
+                LoadedCode::Mapped(Box::new(Mapped::new(prepared, meta, arguments, all)))
             })
         };
         report.timing.load += clock.elapsed();
@@ -144,7 +144,7 @@ impl Loading<'_> {
         let mut log = String::new();
         let mut assembling = std::time::Duration::ZERO;
         let clock = Instant::now();
-        let found = cache.get_or_make(Kind::Cubin, &key, deadline, || {
+        let found = cache.get_or_make(EntryKind::Cubin, &key, deadline, || {
             let clock = Instant::now();
             let cubin = self.assemble()?;
             assembling = clock.elapsed();
@@ -170,11 +170,11 @@ impl Loading<'_> {
                 warn(&format!(
                     "the cached code of kernel `{kernel}` does not load: {error}"
                 ));
-                cache.discard(Kind::Cubin, &key);
+                cache.discard(EntryKind::Cubin, &key);
                 let clock = Instant::now();
                 let cubin = self.assemble()?;
                 report.timing.assemble = clock.elapsed();
-                cache.put(Kind::Cubin, &key, &cubin.bytes);
+                cache.put(EntryKind::Cubin, &key, &cubin.bytes);
                 let module = self.load_cubin(&cubin.bytes).map_err(Problem::Driver)?;
                 Ok((module, Origin::Made))
             }

@@ -2,11 +2,11 @@
 
 pub(in crate::runtime) mod ahead;
 pub(in crate::runtime) mod blueprint;
+pub(in crate::runtime) mod build_variant;
 pub(in crate::runtime) mod dump;
 #[cfg(feature = "cuda")]
 pub(in crate::runtime) mod gpu;
 pub(in crate::runtime) mod locate;
-pub(in crate::runtime) mod making;
 pub(in crate::runtime) mod pool;
 #[cfg(feature = "triton")]
 pub(in crate::runtime) mod python;

@@ -7,7 +7,7 @@ use crate::runtime::api::argument::{Arg, Class, DType, ONE};
 use crate::runtime::api::constant::Constant;
 use crate::runtime::api::diagnostic::SourceError;
 use crate::runtime::api::error::RuntimeError;
-use crate::runtime::api::program::{Made, Param};
+use crate::runtime::api::program::{LoweredProgram, Param};
 use crate::runtime::api::setup::KernelOptions;
 use crate::runtime::specialize::arg_tree::ArgTree;
 
@@ -19,7 +19,7 @@ pub(in crate::runtime) fn make(
     target: Target,
     params: &[Param],
     given: &[(usize, ArgTree)],
-) -> Result<Made, RuntimeError> {
+) -> Result<LoweredProgram, RuntimeError> {
     let setup = |problem: String| RuntimeError::Setup {
         kernel: kernel.to_owned(),
         problem,
@@ -37,7 +37,7 @@ pub(in crate::runtime) fn make(
                 name: param.name.clone(),
                 problem: format!("{given} is nothing that the language takes here"),
             })?,
-            (None, Some(constant)) => front::Arg::Constant(constant.to_front()),
+            (None, Some(constant)) => front::ArgSpec::Constant(constant.to_front()),
             (None, None) => {
                 let name = &param.name;
                 return Err(setup(format!(
@@ -62,7 +62,7 @@ pub(in crate::runtime) fn make(
     };
     let lowered = module.lower(Some(kernel), &spec);
     let lowered = lowered.map_err(source_error)?;
-    Ok(Made {
+    Ok(LoweredProgram {
         func: lowered.func,
         constants: lowered.constants,
     })
@@ -118,14 +118,14 @@ pub(in crate::runtime) fn heuristics(
     args: &[(&str, &Arg<'_>)],
 ) -> Result<Vec<(String, Constant)>, RuntimeError> {
     let constants = options.constants.iter();
-    let mut all: Vec<(String, front::Arg)> = constants
-        .map(|(name, value)| (name.clone(), front::Arg::Constant(value.to_front())))
+    let mut all: Vec<(String, front::ArgSpec)> = constants
+        .map(|(name, value)| (name.clone(), front::ArgSpec::Constant(value.to_front())))
         .collect();
     for &(name, arg) in args {
         // Of a pointer there is only to say that it is there.
         let value = arg
             .value()
-            .map(|value| front::Arg::Constant(value.to_front()));
+            .map(|value| front::ArgSpec::Constant(value.to_front()));
         if let Some(value) = value.or_else(|| to_arg(Class(arg.class).plain())) {
             all.push((name.to_owned(), value));
         }
@@ -148,7 +148,7 @@ pub(in crate::runtime) fn read_constant(text: &str) -> Option<Constant> {
 }
 
 /// What a parameter is given, in the words of the front end.
-fn to_arg_tree(given: &ArgTree) -> Option<front::Arg> {
+fn to_arg_tree(given: &ArgTree) -> Option<front::ArgSpec> {
     match given {
         ArgTree::Plain(class) => to_arg(*class),
         ArgTree::Descriptor {
@@ -158,7 +158,7 @@ fn to_arg_tree(given: &ArgTree) -> Option<front::Arg> {
             nan,
         } => {
             let multiple = |&is_multiple: &bool| if is_multiple { 16 } else { 1 };
-            Some(front::Arg::Descriptor(front::HostDescriptor {
+            Some(front::ArgSpec::Descriptor(front::HostDescriptor {
                 dtype: front::types::DType::from_short_name(&dtype.to_string())?,
                 block: block.to_vec(),
                 divisible: divisible.iter().map(multiple).collect(),
@@ -167,19 +167,22 @@ fn to_arg_tree(given: &ArgTree) -> Option<front::Arg> {
         }
         ArgTree::Tuple(elements) => {
             let items = elements.iter().map(to_arg_tree).collect::<Option<_>>()?;
-            Some(front::Arg::Tuple(front::TupleArg { class: None, items }))
+            Some(front::ArgSpec::Tuple(front::TupleArg {
+                class: None,
+                items,
+            }))
         }
     }
 }
 
 /// An argument of this class in the words of the front end.
-fn to_arg(class: Class) -> Option<front::Arg> {
+fn to_arg(class: Class) -> Option<front::ArgSpec> {
     use front::types::Ty;
     let Some(dtype) = class.dtype() else {
-        return Some(front::Arg::Constant(front::Constant::None));
+        return Some(front::ArgSpec::Constant(front::Constant::None));
     };
     if class.0 & ONE != 0 {
-        return Some(front::Arg::Constant(front::Constant::Int(1)));
+        return Some(front::ArgSpec::Constant(front::Constant::Int(1)));
     }
     let to = front::types::DType::from_short_name(&dtype.to_string())?;
     let ty = if class.is_pointer() {
@@ -188,7 +191,7 @@ fn to_arg(class: Class) -> Option<front::Arg> {
         Ty::Num(to)
     };
     let divisible = class.divisor();
-    Some(front::Arg::Typed { ty, divisible })
+    Some(front::ArgSpec::Typed { ty, divisible })
 }
 
 impl Constant {

@@ -178,17 +178,17 @@ impl<'a> RustModule<'a> {
     /// With the signature that the kernel was made for, which knows which integers have no sign.
     #[cfg(feature = "triton")]
     #[must_use]
-    pub fn signature(mut self, args: &[crate::front::Arg]) -> RustModule<'a> {
-        fn read(arg: &crate::front::Arg, unsigned: &mut Vec<bool>) {
-            use crate::front::{Arg, types::Ty};
+    pub fn signature(mut self, args: &[crate::front::ArgSpec]) -> RustModule<'a> {
+        fn read(arg: &crate::front::ArgSpec, unsigned: &mut Vec<bool>) {
+            use crate::front::{ArgSpec, types::Ty};
             match arg {
-                Arg::Typed { ty, .. } => {
+                ArgSpec::Typed { ty, .. } => {
                     let (Ty::Num(dtype) | Ty::Ptr { to: dtype, .. }) = *ty;
                     unsigned.push(dtype.to_string().starts_with('u'));
                 }
-                Arg::Constant(_) => {}
-                Arg::Tuple(tuple) => tuple.items.iter().for_each(|item| read(item, unsigned)),
-                Arg::Descriptor(descriptor) => {
+                ArgSpec::Constant(_) => {}
+                ArgSpec::Tuple(tuple) => tuple.items.iter().for_each(|item| read(item, unsigned)),
+                ArgSpec::Descriptor(descriptor) => {
                     unsigned.push(descriptor.dtype.to_string().starts_with('u'));
                     // Sizes and strides.
                     unsigned.extend(vec![false; 2 * descriptor.block.len() - 1]);

@@ -24,34 +24,34 @@ use std::path::Path;
 /// What an entry holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum EntryKind {
     /// PTX and description of a kernel, by source, signature, options, target and build of the compiler.
     Kernel,
     /// Machine code, by PTX, device, driver and options of its assembler.
     Cubin,
 }
 
-impl Kind {
+impl EntryKind {
     /// Every kind.
-    pub const ALL: [Kind; 2] = [Kind::Kernel, Kind::Cubin];
+    pub const ALL: [EntryKind; 2] = [EntryKind::Kernel, EntryKind::Cubin];
 
     /// Its name, also the ending of its files.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Kernel => "kernel",
-            Kind::Cubin => "cubin",
+            EntryKind::Kernel => "kernel",
+            EntryKind::Cubin => "cubin",
         }
     }
 
     fn code(self) -> u32 {
         match self {
-            Kind::Kernel => 1,
-            Kind::Cubin => 2,
+            EntryKind::Kernel => 1,
+            EntryKind::Cubin => 2,
         }
     }
 
-    fn from_code(code: u32) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.code() == code)
+    fn from_code(code: u32) -> Option<EntryKind> {
+        EntryKind::ALL.into_iter().find(|kind| kind.code() == code)
     }
 }
 
@@ -146,7 +146,12 @@ pub(super) struct Trust<'a> {
 }
 
 /// The bytes of an entry.
-pub(super) fn encode(kind: Kind, key: &Key, contents: &[u8], secret: Option<&Secret>) -> Vec<u8> {
+pub(super) fn encode(
+    kind: EntryKind,
+    key: &Key,
+    contents: &[u8],
+    secret: Option<&Secret>,
+) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + contents.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -172,7 +177,7 @@ fn sum(header: &[u8], contents: &[u8], secret: Option<&Secret>) -> blake3::Hash 
 /// What an entry says of itself, and its contents.
 #[derive(Debug)]
 pub(super) struct Entry {
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     pub(super) key: Key,
     pub(super) contents: Vec<u8>,
 }
@@ -203,7 +208,7 @@ pub(super) fn decode(mut bytes: Vec<u8>, trust: Trust<'_>) -> Result<Entry, Dama
         });
     }
     // From here on the file is as it was written.
-    let kind = Kind::from_code(u32::from_le_bytes(field(12))).ok_or(Damage::Foreign)?;
+    let kind = EntryKind::from_code(u32::from_le_bytes(field(12))).ok_or(Damage::Foreign)?;
     let mut key = Key([0; 32]);
     key.0.copy_from_slice(&bytes[16..48]);
     bytes.drain(..HEADER);
@@ -269,7 +274,7 @@ mod tests {
         std::fs::write(&path, b"bytes").expect("it can be written");
         let found = read_file(&path).expect("it can be read");
         assert_eq!(found.map(|(_, bytes)| bytes), Some(b"bytes".to_vec()));
-        // Whatever else keeps it from being read is told.
+        // Whatever else keeps it from being read is reported.
         assert!(matches!(read_file(dir.path()), Err(Damage::NotAFile)));
         assert!(matches!(read_file(&path.join("x")), Err(Damage::Io(_))));
     }
@@ -277,14 +282,14 @@ mod tests {
     #[test]
     fn every_bit_and_every_length_counts() {
         let key = KeyBuilder::new().part("x", "y").finish();
-        let bytes = encode(Kind::Cubin, &key, b"machine code", None);
+        let bytes = encode(EntryKind::Cubin, &key, b"machine code", None);
         let plain = Trust {
             secret: None,
             plain: true,
         };
         let decode = |bytes| decode(bytes, plain);
         let entry = decode(bytes.clone()).expect("whole");
-        assert_eq!((entry.kind, entry.key), (Kind::Cubin, key));
+        assert_eq!((entry.kind, entry.key), (EntryKind::Cubin, key));
         assert_eq!(entry.contents, b"machine code");
         for bit in 0..8 * bytes.len() {
             let mut damaged = bytes.clone();
@@ -302,7 +307,7 @@ mod tests {
         let secrets = [Secret::new([1; 32]), Secret::new([2; 32])];
         let key = KeyBuilder::new().part("x", "y").finish();
         for writer in [None, Some(&secrets[0]), Some(&secrets[1])] {
-            let bytes = encode(Kind::Cubin, &key, b"machine code", writer);
+            let bytes = encode(EntryKind::Cubin, &key, b"machine code", writer);
             for secret in [None, Some(&secrets[0]), Some(&secrets[1])] {
                 for plain in [false, true] {
                     let is_taken = decode(bytes.clone(), Trust { secret, plain }).is_ok();

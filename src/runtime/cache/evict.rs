@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use super::entry::Kind;
+use super::entry::EntryKind;
 use super::{EntryInfo, TUNED};
 
 /// Age at which a file in `tmp` belongs to nobody any more.
@@ -38,7 +38,7 @@ pub(super) fn list(folder: &Path) -> Vec<EntryInfo> {
     for inner in read_folder(folder).filter(|inner| inner.file_name().len() == 2) {
         for file in read_folder(&inner.path()) {
             let path = file.path();
-            let kind = Kind::ALL
+            let kind = EntryKind::ALL
                 .into_iter()
                 .find(|kind| path.extension().is_some_and(|ending| ending == kind.name()));
             let (Some(kind), Ok(metadata)) = (kind, file.metadata()) else {
@@ -157,7 +157,7 @@ mod tests {
             touched.expect("it is ours");
             path
         };
-        let entry = format!("entry.{}", Kind::ALL[0].name());
+        let entry = format!("entry.{}", EntryKind::ALL[0].name());
         let (young, entry) = (made(TUNED, "a.tune", 1), made("ab", &entry, 2));
         let old = made(TUNED, "b.tune", 3);
         written(folder.path(), &AtomicU64::new(u64::MAX), 40, 100);
@@ -170,7 +170,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let inner = folder.path().join("ab");
         fs::create_dir(&inner).expect("the folder can be written");
-        let name = format!("entry.{}", Kind::ALL[0].name());
+        let name = format!("entry.{}", EntryKind::ALL[0].name());
         fs::write(inner.join(name), [0; 10]).expect("the folder can be written");
         let usage = AtomicU64::new(u64::MAX);
         written(folder.path(), &usage, 10, 100);

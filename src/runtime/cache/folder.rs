@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use super::entry::{Damage, Entry, Key, Kind, Trust, decode, encode, read_file};
+use super::entry::{Damage, Entry, EntryKind, Key, Trust, decode, encode, read_file};
 use super::secret::Secret;
 use super::store::Store;
 use crate::runtime::api::warning::{warn, warn_once};
@@ -47,7 +47,7 @@ impl Folder {
         self.dir.join(FOLDER)
     }
 
-    pub(super) fn path(&self, kind: Kind, key: &Key) -> PathBuf {
+    pub(super) fn path(&self, kind: EntryKind, key: &Key) -> PathBuf {
         self.dir.join(entry_name(kind, key))
     }
 
@@ -84,7 +84,7 @@ impl Folder {
     /// The contents of an entry; what is damaged counts as absent, and is reported if `tell`.
     pub(super) fn contents(
         &self,
-        kind: Kind,
+        kind: EntryKind,
         key: &Key,
         secret: Option<&Secret>,
         tell: bool,
@@ -113,7 +113,7 @@ impl Folder {
     /// Writes an entry; gives its size.
     pub(super) fn put(
         &self,
-        kind: Kind,
+        kind: EntryKind,
         key: &Key,
         contents: &[u8],
         secret: Option<&Secret>,
@@ -169,7 +169,7 @@ impl Store for Folder {
 
 impl Entry {
     /// The contents, if they are these.
-    pub(super) fn of(self, kind: Kind, key: &Key) -> Result<Vec<u8>, Damage> {
+    pub(super) fn of(self, kind: EntryKind, key: &Key) -> Result<Vec<u8>, Damage> {
         match self.kind == kind && self.key == *key {
             true => Ok(self.contents),
             false => Err(Damage::OtherKey),
@@ -178,7 +178,7 @@ impl Entry {
 }
 
 /// The name of an entry in a store.
-pub(super) fn entry_name(kind: Kind, key: &Key) -> String {
+pub(super) fn entry_name(kind: EntryKind, key: &Key) -> String {
     let key = key.to_string();
     let (first, rest) = key.split_at(2);
     format!("{FOLDER}/{first}/{rest}.{}", kind.name())

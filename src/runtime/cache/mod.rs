@@ -49,7 +49,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-pub use entry::{Damage, Key, KeyBuilder, Kind};
+pub use entry::{Damage, EntryKind, Key, KeyBuilder};
 pub use folder::Folder;
 #[cfg(feature = "opendal")]
 pub use opendal::OpendalStore;
@@ -112,7 +112,7 @@ pub struct EntryInfo {
     /// Its file.
     pub path: PathBuf,
     /// What it holds, by its name.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Its size.
     pub bytes: u64,
     /// When it was last used, to the minute.
@@ -151,14 +151,14 @@ impl Cache {
     }
 
     /// The contents of an entry, if it is there and whole.
-    pub fn get(&self, kind: Kind, key: &Key) -> Option<(Vec<u8>, Origin)> {
+    pub fn get(&self, kind: EntryKind, key: &Key) -> Option<(Vec<u8>, Origin)> {
         let inner = self.inner.as_ref()?;
         let found = inner.find(kind, key, true);
         found.or_else(|| inner.find_shared(kind, key, &Deadline::default()))
     }
 
     /// Writes an entry.
-    pub fn put(&self, kind: Kind, key: &Key, contents: &[u8]) {
+    pub fn put(&self, kind: EntryKind, key: &Key, contents: &[u8]) {
         if let Some(inner) = &self.inner {
             inner.write(kind, key, contents);
             inner.share(kind, key, contents);
@@ -167,7 +167,7 @@ impl Cache {
 
     /// Takes an entry away whose contents turned out to be of no use.
     #[cfg(feature = "cuda")]
-    pub(crate) fn discard(&self, kind: Kind, key: &Key) {
+    pub(crate) fn discard(&self, kind: EntryKind, key: &Key) {
         if let Some(inner) = &self.inner {
             let _ = fs::remove_file(inner.folder.path(kind, key));
         }
@@ -180,7 +180,7 @@ impl Cache {
     /// Those of `make`; [`Stopped`] if the deadline ends while another makes it.
     pub fn get_or_make<E: From<Stopped>>(
         &self,
-        kind: Kind,
+        kind: EntryKind,
         key: &Key,
         deadline: &Deadline,
         make: impl FnOnce() -> Result<Vec<u8>, E>,
@@ -345,7 +345,7 @@ fn remove(path: &Path) -> io::Result<()> {
 
 impl Inner {
     /// An entry of this machine; damage in the folder itself is reported if `tell`.
-    fn find(&self, kind: Kind, key: &Key, tell: bool) -> Option<(Vec<u8>, Origin)> {
+    fn find(&self, kind: EntryKind, key: &Key, tell: bool) -> Option<(Vec<u8>, Origin)> {
         span!(
             DEBUG,
             "cache_lookup",
@@ -361,7 +361,12 @@ impl Inner {
     }
 
     /// An entry of the shared store, which is kept in the folder, too.
-    fn find_shared(&self, kind: Kind, key: &Key, deadline: &Deadline) -> Option<(Vec<u8>, Origin)> {
+    fn find_shared(
+        &self,
+        kind: EntryKind,
+        key: &Key,
+        deadline: &Deadline,
+    ) -> Option<(Vec<u8>, Origin)> {
         let client = self.shared.as_ref()?;
         let shared = client.shared();
         span!(
@@ -396,7 +401,7 @@ impl Inner {
     }
 
     /// Gives an entry to the shared store.
-    fn share(&self, kind: Kind, key: &Key, contents: &[u8]) {
+    fn share(&self, kind: EntryKind, key: &Key, contents: &[u8]) {
         if let Some(client) = &self.shared {
             let bytes = encode(kind, key, contents, Some(&client.shared().secret));
             client.write(&entry_name(kind, key), bytes);
@@ -416,7 +421,7 @@ impl Inner {
     }
 
     /// Writes an entry to the folder; a failure is reported once.
-    fn write(&self, kind: Kind, key: &Key, contents: &[u8]) {
+    fn write(&self, kind: EntryKind, key: &Key, contents: &[u8]) {
         span!(
             DEBUG,
             "cache_store",

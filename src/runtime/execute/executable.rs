@@ -17,7 +17,7 @@ use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::api::report::Report;
 use crate::runtime::api::stream::Stream;
-use crate::runtime::build::making::locate;
+use crate::runtime::build::build_variant::locate;
 use crate::runtime::execute::maps::emulated;
 use crate::runtime::execute::recording::{self, Recorded};
 use crate::runtime::specialize::table::Classes;
@@ -38,7 +38,7 @@ pub(crate) struct Executable {
     /// Whether that is each argument in its place.
     #[cfg(feature = "cuda")]
     pub(in crate::runtime) is_direct: bool,
-    pub(in crate::runtime) code: Code,
+    pub(in crate::runtime) code: LoadedCode,
     pub(in crate::runtime) meta: KernelMeta,
     pub(in crate::runtime) ptx: String,
     /// The file that the PTX was taken from in place of what was made.
@@ -53,7 +53,7 @@ pub(crate) struct Executable {
 }
 
 #[derive(Debug)]
-pub(in crate::runtime) enum Code {
+pub(in crate::runtime) enum LoadedCode {
     Emulated(emu::Module),
     #[cfg(feature = "cuda")]
     Gpu(crate::driver::Prepared),
@@ -62,13 +62,13 @@ pub(in crate::runtime) enum Code {
 }
 
 #[cfg(feature = "cuda")]
-impl Code {
+impl LoadedCode {
     /// The kernel on a GPU.
     pub(in crate::runtime) fn function(&self) -> Option<&crate::driver::Function> {
         match self {
-            Code::Emulated(_) => None,
-            Code::Gpu(prepared) => Some(prepared.function()),
-            Code::Mapped(mapped) => Some(mapped.prepared().function()),
+            LoadedCode::Emulated(_) => None,
+            LoadedCode::Gpu(prepared) => Some(prepared.function()),
+            LoadedCode::Mapped(mapped) => Some(mapped.prepared().function()),
         }
     }
 }
@@ -86,15 +86,15 @@ impl Executable {
         deadline: &Deadline,
     ) -> Result<(), RuntimeError> {
         match &self.code {
-            Code::Emulated(module) => {
+            LoadedCode::Emulated(module) => {
                 self.emulate(module, kernel, classes, grid, stream, args, deadline)
             }
             #[cfg(feature = "cuda")]
-            Code::Mapped(mapped) => {
+            LoadedCode::Mapped(mapped) => {
                 self.launch_mapped(mapped, kernel, classes, grid, stream, args, deadline)
             }
             #[cfg(feature = "cuda")]
-            Code::Gpu(prepared) => {
+            LoadedCode::Gpu(prepared) => {
                 let raw = stream.driver()?;
                 if let Some(log) = &self.log {
                     log.begin(&kernel.device, raw)?;

@@ -15,7 +15,7 @@ use crate::driver::{
     DriverError, PreparedWithMaps, RawPtr, Stream, TensorElement, TensorMap, TensorShape,
     TensorSwizzle,
 };
-use crate::ir::recipe::{MapRecipe, Resolved};
+use crate::ir::map_recipe::{MapRecipe, Resolved};
 
 use crate::runtime::api::argument::Arg;
 use crate::runtime::api::error::RuntimeError;

@@ -2,7 +2,7 @@
 
 use crate::compile::{KernelMeta, ParamKind, ParamMeta};
 use crate::emu;
-use crate::ir::recipe::{MapRecipe, Resolved};
+use crate::ir::map_recipe::{MapRecipe, Resolved};
 use crate::ir::types::Scalar;
 
 /// An argument of integer type as a number, of which the low bytes are the argument; none of others.
@@ -35,16 +35,16 @@ pub(in crate::runtime) fn resolve(
 }
 
 /// What the elements of a tensor are to the copy engine; it knows no 8-bit floats, and does not compute.
-pub(crate) fn element(scalar: Scalar) -> emu::Element {
+pub(crate) fn element(scalar: Scalar) -> emu::TensorElement {
     match scalar {
-        Scalar::I1 | Scalar::I8 | Scalar::F8E4M3 | Scalar::F8E5M2 => emu::Element::U8,
-        Scalar::I16 => emu::Element::U16,
-        Scalar::I32 => emu::Element::U32,
-        Scalar::I64 => emu::Element::U64,
-        Scalar::F16 => emu::Element::F16,
-        Scalar::Bf16 => emu::Element::BF16,
-        Scalar::F32 => emu::Element::F32,
-        Scalar::F64 => emu::Element::F64,
+        Scalar::I1 | Scalar::I8 | Scalar::F8E4M3 | Scalar::F8E5M2 => emu::TensorElement::U8,
+        Scalar::I16 => emu::TensorElement::U16,
+        Scalar::I32 => emu::TensorElement::U32,
+        Scalar::I64 => emu::TensorElement::U64,
+        Scalar::F16 => emu::TensorElement::F16,
+        Scalar::Bf16 => emu::TensorElement::BF16,
+        Scalar::F32 => emu::TensorElement::F32,
+        Scalar::F64 => emu::TensorElement::F64,
     }
 }
 
@@ -63,7 +63,7 @@ const EMULATED_CTAS: u32 = 3;
 
 /// What a launch takes beside what its caller gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Emulated {
+pub struct EmulatedLaunch {
     /// The CTAs to launch.
     pub ctas: [u32; 3],
     /// Arguments that come behind the caller's: numbers of programs, and tensor maps.
@@ -73,7 +73,7 @@ pub struct Emulated {
 /// What a launch on the emulator takes beside a grid of programs and `args`, the kernel's own arguments. None if these
 /// allow no tensor maps; then the kernel that is compiled with [`Promote::Never`](crate::settings::Promote::Never) does the
 /// work.
-pub fn emulated(meta: &KernelMeta, args: &[emu::Arg], grid: [u32; 3]) -> Option<Emulated> {
+pub fn emulated(meta: &KernelMeta, args: &[emu::Arg], grid: [u32; 3]) -> Option<EmulatedLaunch> {
     let ctas = meta.ctas(grid, EMULATED_CTAS)?;
     let programs = grid.iter().filter(|_| meta.persistent);
     let programs = programs.map(|&n| Some(emu::Arg::from(n)));
@@ -103,5 +103,5 @@ pub fn emulated(meta: &KernelMeta, args: &[emu::Arg], grid: [u32; 3]) -> Option<
     };
     let args = programs.chain(meta.maps.iter().map(encode));
     let args = args.collect::<Option<_>>()?;
-    Some(Emulated { ctas, args })
+    Some(EmulatedLaunch { ctas, args })
 }

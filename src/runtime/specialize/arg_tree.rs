@@ -48,8 +48,8 @@ pub(crate) enum ArgTree {
 
 impl ArgTree {
     /// Appends the parameters of the PTX entry; `argument` is the next one of the launch.
-    fn places(&self, param: usize, argument: &mut usize, found: &mut Vec<Place>) {
-        let place = |argument, class| Place {
+    fn places(&self, param: usize, argument: &mut usize, found: &mut Vec<ParamOrigin>) {
+        let place = |argument, class| ParamOrigin {
             param,
             argument,
             class,
@@ -181,7 +181,7 @@ pub(crate) fn plain(classes: &Classes) -> Classes {
 
 /// Where a parameter of the PTX entry comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ParamOrigin {
     /// Which parameter of the kernel, of those that take an argument.
     pub(crate) param: usize,
     /// Which argument of the launch, marks counted.
@@ -191,7 +191,7 @@ pub(crate) struct Place {
 }
 
 /// Where the parameters of the PTX entry come from, in order.
-pub(crate) fn places(given: &[ArgTree]) -> Vec<Place> {
+pub(crate) fn places(given: &[ArgTree]) -> Vec<ParamOrigin> {
     let (mut argument, mut found) = (0, Vec::new());
     for (param, given) in given.iter().enumerate() {
         given.places(param, &mut argument, &mut found);

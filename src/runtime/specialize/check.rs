@@ -5,7 +5,7 @@ use crate::emu::{Fault, Space};
 use crate::runtime::api::argument::Arg;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
-use crate::runtime::build::blueprint::Slot;
+use crate::runtime::build::blueprint::ArgSlot;
 use crate::runtime::specialize::arg_tree;
 use crate::runtime::specialize::table::Classes;
 
@@ -134,7 +134,7 @@ impl KernelInner {
     }
 
     #[cold]
-    fn not_a_multiple(&self, arg: &Arg<'_>, slot: &Slot) -> RuntimeError {
+    fn not_a_multiple(&self, arg: &Arg<'_>, slot: &ArgSlot) -> RuntimeError {
         let wanted = slot.clear + 1;
         self.wrong_argument(
             slot,
@@ -146,7 +146,11 @@ impl KernelInner {
     }
 
     #[cold]
-    pub(in crate::runtime) fn wrong_argument(&self, slot: &Slot, problem: String) -> RuntimeError {
+    pub(in crate::runtime) fn wrong_argument(
+        &self,
+        slot: &ArgSlot,
+        problem: String,
+    ) -> RuntimeError {
         RuntimeError::Argument {
             kernel: self.name.clone(),
             name: self.params[slot.param].name.clone(),

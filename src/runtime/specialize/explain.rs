@@ -6,7 +6,7 @@ use crate::runtime::api::argument::{Arg, Class, DIVISIBLE, ONE};
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::api::report::Explanation;
-use crate::runtime::build::making;
+use crate::runtime::build::build_variant;
 use crate::runtime::specialize::arg_tree::{self, ArgTree};
 use crate::runtime::specialize::table::Classes;
 
@@ -59,7 +59,7 @@ impl KernelInner {
                 }),
             };
         }
-        let made = making::lower(self, &self.in_use(classes))?;
+        let made = build_variant::lower(self, &self.in_use(classes))?;
         let options = self.options.compiler();
         stages::emit(&made.func, self.device.target(), &options, stage).map_err(|error| {
             RuntimeError::Compile {

@@ -13,7 +13,7 @@ use crate::runtime::api::deadline::{CancelToken, Deadline, Stopped};
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::api::warning::hold;
-use crate::runtime::build::making::build;
+use crate::runtime::build::build_variant::build;
 use crate::runtime::build::pool;
 use crate::runtime::execute::executable::Executable;
 use crate::runtime::specialize::table::{Classes, Keyed};

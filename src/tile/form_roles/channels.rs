@@ -5,19 +5,19 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use super::worth;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::Attrs;
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{BufferData, TileFunction};
 use crate::ir::ops::TileOp;
 use crate::settings::{Policy, Target};
 use crate::tile::pipeline_loops::{DEFAULT_STAGES, MAX_STAGES};
-use crate::tile::resources::Resources;
+use crate::tile::resources::ResourcePlan;
 use crate::tile::share_operands::place_for;
 use crate::tile::start_dots;
 
 /// Loads of a block that are waited for and given back together.
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+pub(super) struct LoadGroup {
     /// The number of the channel.
     pub channel: usize,
     /// The loads, in order.
@@ -58,7 +58,7 @@ pub(super) struct Channel {
 #[derive(Clone, Debug)]
 pub(super) struct Channels {
     drafts: Vec<Draft>,
-    pub groups: Vec<Group>,
+    pub groups: Vec<LoadGroup>,
 }
 
 impl Channels {
@@ -70,15 +70,15 @@ impl Channels {
     }
 
     /// The groups in a copy of the kernel, in which only loads count.
-    pub(super) fn renamed(&self, copy_of: impl Fn(Inst) -> Option<Inst>) -> Vec<Group> {
-        let renamed = |group: &Group| {
+    pub(super) fn renamed(&self, copy_of: impl Fn(Inst) -> Option<Inst>) -> Vec<LoadGroup> {
+        let renamed = |group: &LoadGroup| {
             let loads: Vec<Inst> = group
                 .loads
                 .iter()
                 .filter_map(|&load| copy_of(load))
                 .collect();
             let last = *loads.last()?;
-            Some(Group {
+            Some(LoadGroup {
                 channel: group.channel,
                 loads,
                 last,
@@ -112,14 +112,14 @@ impl Channels {
 pub(super) fn find(
     func: &TileFunction,
     target: Target,
-    resources: &Resources,
+    resources: &ResourcePlan,
     takers: u32,
 ) -> Option<Channels> {
     if resources.roles == Policy::Never || !resources.warpgroup_units || func.num_warps() < 4 {
         return None;
     }
     let order = ProgramOrder::compute(func);
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<LoadGroup> = Vec::new();
     let mut drafts: Vec<Draft> = Vec::new();
     let mut multiplies = false;
     let mut outside = Vec::new();
@@ -154,7 +154,7 @@ pub(super) fn find(
                 draft.tensors.push(tensor);
             }
             None => {
-                groups.push(Group {
+                groups.push(LoadGroup {
                     channel: drafts.len(),
                     loads: vec![inst],
                     last,
@@ -200,7 +200,12 @@ pub(super) fn find(
 
 /// Lets groups share a channel that bring like blocks of the same tensor and are never held at the same time, as those of two loops
 /// one behind the other.
-fn share(func: &TileFunction, order: &ProgramOrder, groups: &mut [Group], drafts: &mut Vec<Draft>) {
+fn share(
+    func: &TileFunction,
+    order: &ProgramOrder,
+    groups: &mut [LoadGroup],
+    drafts: &mut Vec<Draft>,
+) {
     let mut kept: Vec<Draft> = Vec::new();
     let mut number: Vec<usize> = Vec::new();
     for (i, draft) in drafts.iter().enumerate() {
@@ -233,14 +238,14 @@ fn join(
     func: &TileFunction,
     order: &ProgramOrder,
     (block, inst): (Block, Inst),
-    groups: &mut Vec<Group>,
+    groups: &mut Vec<LoadGroup>,
     drafts: &[Draft],
 ) -> Option<()> {
     let data = &func.dfg.insts[inst];
     let (_, last) = readers(func, order, block, inst)?;
     let buffers = [place_for(func.dfg.ty(data.results[0]))?];
     let tensors = [tensor(func, *data.args.first()?)?];
-    let group = |channel| Group {
+    let group = |channel| LoadGroup {
         channel,
         loads: vec![inst],
         last,
@@ -256,7 +261,7 @@ fn join(
 }
 
 /// Whether the blocks of one group are given back before those of another one are waited for, or the other way round.
-fn are_apart(func: &TileFunction, order: &ProgramOrder, a: &Group, b: &Group) -> bool {
+fn are_apart(func: &TileFunction, order: &ProgramOrder, a: &LoadGroup, b: &LoadGroup) -> bool {
     // The instructions in which a group stands, the innermost first.
     let around = |inst: Inst| {
         std::iter::successors(Some(inst), |&at| order.owner(func.order.block_of(at)?))
@@ -271,7 +276,7 @@ fn are_apart(func: &TileFunction, order: &ProgramOrder, a: &Group, b: &Group) ->
         let list = block.map_or(&[][..], |block| func.order.insts(block));
         let place = |inst: Inst| list.iter().position(|&other| other == inst);
         // Of a group in an inner block, what holds it is the whole of its time.
-        let end = |k: usize, at: Inst, group: &Group| if k == 0 { group.last } else { at };
+        let end = |k: usize, at: Inst, group: &LoadGroup| if k == 0 { group.last } else { at };
         let (from_a, to_a) = (place(x), place(end(i, x, a)));
         let (from_b, to_b) = (place(of_b[j]), place(end(j, of_b[j], b)));
         return to_a < from_b || to_b < from_a;
@@ -328,7 +333,7 @@ fn staged(func: &TileFunction) -> u32 {
 fn fit(
     func: &TileFunction,
     target: Target,
-    resources: &Resources,
+    resources: &ResourcePlan,
     drafts: &mut [Draft],
     takers: u32,
 ) -> Option<()> {
@@ -373,11 +378,11 @@ fn readers(
         if !func.dfg.uses(inst).any(|value| values.contains(value)) {
             continue;
         }
-        if matches!(data.class(), Class::End | Class::Region) {
+        if matches!(data.class(), OpClass::End | OpClass::Region) {
             return None;
         }
         match data.class() {
-            Class::Shape => values.extend(data.results.iter().copied()),
+            OpClass::Shape => values.extend(data.results.iter().copied()),
             _ => found.push(inst),
         }
         let mut at = inst;

@@ -38,7 +38,7 @@ use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::layout::warpgroup;
 use crate::settings::{Policy, Target};
-use crate::tile::resources::Resources;
+use crate::tile::resources::ResourcePlan;
 use crate::tile::share_operands::registers_needed;
 use crate::tile::start_dots;
 use weave::{Role, Weaver};
@@ -73,7 +73,7 @@ fn budget(warps: u32, needed: u32) -> Option<u16> {
 }
 
 /// Whether one warpgroup alone multiplies, which leaves room for another one.
-pub fn has_warpgroup_alone(func: &TileFunction, target: Target, resources: &Resources) -> bool {
+pub fn has_warpgroup_alone(func: &TileFunction, target: Target, resources: &ResourcePlan) -> bool {
     let is_for_one =
         func.num_warps() == warpgroup::group_warps() && resources.roles != Policy::Never;
     is_for_one && resources.warpgroup_units && {
@@ -83,7 +83,7 @@ pub fn has_warpgroup_alone(func: &TileFunction, target: Target, resources: &Reso
 }
 
 /// Lets warps of their own bring blocks if that pays; whether it does, else the function stays as it is.
-pub fn form_roles(func: &mut TileFunction, target: Target, resources: &Resources) -> bool {
+pub fn form_roles(func: &mut TileFunction, target: Target, resources: &ResourcePlan) -> bool {
     let groups = match turns::can_take(func, target, resources) {
         true => &[turns::GROUPS, 1][..],
         false => &[1],

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::program::ProgramOrder;
 use crate::ir::dfg::{BlockCall, ValueDef};
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -62,7 +62,7 @@ pub(super) fn needed(func: &TileFunction, loads: &[Inst]) -> Option<Needed> {
             ValueDef::Result(inst, number) => {
                 insts.push(inst);
                 let number = usize::from(number);
-                if func.dfg.insts[inst].class() == Class::Region
+                if func.dfg.insts[inst].class() == OpClass::Region
                     && out.carried.insert((inst, number))
                 {
                     values.extend(carried_from(func, inst, number)?);
@@ -147,7 +147,7 @@ impl Copier<'_> {
         let mut data = self.func.dfg.insts[old].clone();
         let results = std::mem::take(&mut data.results);
         let mut kept: Vec<usize> = (0..results.len()).collect();
-        if data.class() == Class::Region {
+        if data.class() == OpClass::Region {
             kept = self.needed.kept(old, results.len());
         }
         if data.op == TileOp::For {

@@ -22,7 +22,7 @@
 use super::channels::holds_loops;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{IntPred, make};
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::{SlotData, TileFunction};
 use crate::ir::ops::TileOp;
@@ -31,7 +31,7 @@ use crate::layout::warpgroup;
 use crate::settings::{Policy, Target};
 use crate::tile::edit::{read_by, rename_uses};
 use crate::tile::maker::Maker;
-use crate::tile::resources::Resources;
+use crate::tile::resources::ResourcePlan;
 use crate::tile::start_dots;
 
 /// Groups that take turns.
@@ -40,7 +40,7 @@ pub(super) const GROUPS: u32 = 2;
 /// Whether groups of warps can take turns at the programs of a CTA, and have something to do meanwhile: the loops of a program only
 /// multiply, and something comes behind them. A loop that does more than that, as those of attention do, leaves the unit idle in
 /// its own turn.
-pub(super) fn can_take(func: &TileFunction, target: Target, resources: &Resources) -> bool {
+pub(super) fn can_take(func: &TileFunction, target: Target, resources: &ResourcePlan) -> bool {
     if !func.persistent
         || func.num_warps() != warpgroup::group_warps()
         || resources.persistent == Policy::Never
@@ -56,7 +56,7 @@ pub(super) fn can_take(func: &TileFunction, target: Target, resources: &Resource
     let all_fit = func.all_insts().all(|(block, inst)| {
         let data = &func.dfg.insts[inst];
         let ends = matches!(data.op, TileOp::While | TileOp::Barrier);
-        if ends || matches!(data.class(), Class::Foreign | Class::Report) {
+        if ends || matches!(data.class(), OpClass::Foreign | OpClass::Report) {
             return false;
         }
         // What is read once is read by whoever comes first.
@@ -70,7 +70,10 @@ pub(super) fn can_take(func: &TileFunction, target: Target, resources: &Resource
         }
         multiplies |= is_dot;
         let is_alone = |value: &Value| func.dfg.ty(*value).is_scalar();
-        let moves = matches!(data.class(), Class::Shape | Class::End | Class::Region);
+        let moves = matches!(
+            data.class(),
+            OpClass::Shape | OpClass::End | OpClass::Region
+        );
         let feeds = is_dot || moves || data.op == TileOp::TensorLoad;
         inner.is_none() || feeds || data.results.iter().all(is_alone) && !data.writes()
     });
@@ -118,11 +121,11 @@ pub(super) fn take(func: &mut TileFunction) -> Option<()> {
 
     // Before anybody goes his own way.
     let attrs = [make::slot(turns), make::count(warps)];
-    maker.emit(TileOp::MbarInit, &[], &attrs, &[]);
+    maker.build(TileOp::MbarInit, &[], &attrs, &[]);
     let mut list = std::mem::take(&mut maker.made);
     let zero = maker.number(0, i32);
     for &slot in &kept {
-        maker.emit(TileOp::SlotPut, &[zero], &[make::slot(slot)], &[]);
+        maker.build(TileOp::SlotPut, &[zero], &[make::slot(slot)], &[]);
     }
     let first_states = std::mem::take(&mut maker.made);
 
@@ -146,19 +149,19 @@ pub(super) fn take(func: &mut TileFunction) -> Option<()> {
     maker.func.dfg.blocks[body].params.truncate(1);
     let phase = maker.func.dfg.append_param(body, i32);
     let own = [make::slot(turns)];
-    maker.emit(TileOp::MbarWait, &[group, phase], &own, &[]);
+    maker.build(TileOp::MbarWait, &[group, phase], &own, &[]);
     let found: Vec<Value> = kept
         .iter()
         .map(|&slot| maker.value(TileOp::SlotGet, &[], &[make::slot(slot)], i32))
         .collect();
     let enter = std::mem::take(&mut maker.made);
     for (&slot, &state) in kept.iter().zip(&states) {
-        maker.emit(TileOp::SlotPut, &[state], &[make::slot(slot)], &[]);
+        maker.build(TileOp::SlotPut, &[state], &[make::slot(slot)], &[]);
     }
     // The last program of a CTA gives nobody a turn.
     let further = maker.value(TileOp::Iadd, &[index, step], &[], i32);
     let exists = maker.compare(IntPred::Slt, further, data.args[1]);
-    maker.emit(TileOp::MbarArrive, &[next, exists], &own, &[]);
+    maker.build(TileOp::MbarArrive, &[next, exists], &own, &[]);
     let pass = std::mem::take(&mut maker.made);
     let other = maker.value(TileOp::Xor, &[phase, one], &[], i32);
     let end = std::mem::take(&mut maker.made);

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::channels::{Channel, Group};
+use super::channels::{Channel, LoadGroup};
 use crate::ir::attrs::{IntPred, make};
 use crate::ir::dfg::ValueList;
 use crate::ir::entities::{Block, Inst, Value};
@@ -32,7 +32,7 @@ struct State {
 pub(super) struct Weaver<'a> {
     maker: Maker<'a>,
     channels: &'a [Channel],
-    groups: &'a [Group],
+    groups: &'a [LoadGroup],
     role: Role,
     renamed: FxHashMap<Value, Value>,
 }
@@ -42,7 +42,7 @@ impl<'a> Weaver<'a> {
         func: &'a mut TileFunction,
         channels: &'a [Channel],
         role: Role,
-        groups: &'a [Group],
+        groups: &'a [LoadGroup],
     ) -> Weaver<'a> {
         Weaver {
             maker: Maker::new(func),
@@ -121,7 +121,7 @@ impl<'a> Weaver<'a> {
             Role::Consumer => {
                 let full = [make::slot(channel.full)];
                 self.maker
-                    .emit(TileOp::MbarWait, &[state.entry, state.phase], &full, &[]);
+                    .build(TileOp::MbarWait, &[state.entry, state.phase], &full, &[]);
             }
             Role::Producer => {
                 let one = self.number(1);
@@ -129,11 +129,11 @@ impl<'a> Weaver<'a> {
                 let before = self.maker.value(TileOp::Xor, &[state.phase, one], &[], ty);
                 let empty = [make::slot(channel.empty)];
                 self.maker
-                    .emit(TileOp::MbarWait, &[state.entry, before], &empty, &[]);
+                    .build(TileOp::MbarWait, &[state.entry, before], &empty, &[]);
                 let exists = self.truth();
                 let attrs = [make::slot(channel.full), make::bytes(channel.bytes)];
                 self.maker
-                    .emit(TileOp::MbarExpect, &[state.entry, exists], &attrs, &[]);
+                    .build(TileOp::MbarExpect, &[state.entry, exists], &attrs, &[]);
             }
         }
     }
@@ -176,10 +176,10 @@ impl<'a> Weaver<'a> {
         let args = [state.entry, exists];
         for &slot in &channel.slots {
             self.maker
-                .emit(TileOp::Release, &args, &[make::slot(slot)], &[]);
+                .build(TileOp::Release, &args, &[make::slot(slot)], &[]);
         }
         let empty = [make::slot(channel.empty)];
-        self.maker.emit(TileOp::MbarArrive, &args, &empty, &[]);
+        self.maker.build(TileOp::MbarArrive, &args, &empty, &[]);
     }
 
     /// What comes behind an entry.

@@ -2,7 +2,7 @@
 
 use cranelift_entity::EntitySet;
 
-use super::channels::{Draft, Group, holds_loops};
+use super::channels::{Draft, LoadGroup, holds_loops};
 use crate::analysis::program::ProgramOrder;
 use crate::ir::entities::{Block, Value};
 use crate::ir::function::TileFunction;
@@ -21,9 +21,9 @@ pub(super) fn pays(
     func: &TileFunction,
     order: &ProgramOrder,
     target: Target,
-    (groups, drafts): (&[Group], &[Draft]),
+    (groups, drafts): (&[LoadGroup], &[Draft]),
 ) -> bool {
-    let block_of = |group: &Group| func.order.block_of(group.loads[0]);
+    let block_of = |group: &LoadGroup| func.order.block_of(group.loads[0]);
     let is_loop = |block: &Block| {
         let owner = order.owner(*block);
         owner.is_some_and(|owner| {

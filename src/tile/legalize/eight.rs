@@ -82,7 +82,7 @@ impl Legalizer<'_, '_> {
             Elem::F64 if !nearest => {
                 let ty = self.ty(x).with_elem(Elem::F32);
                 let zero = [make::round(Rounding::Zero)];
-                self.emit(TileOp::Fptrunc, &[x], &zero, ty)
+                self.build(TileOp::Fptrunc, &[x], &zero, ty)
             }
             Elem::F64 => self.f32_rounded_to_odd(x),
             _ => self.cast(TileOp::Fpext, x, Elem::F32),
@@ -148,6 +148,6 @@ impl Legalizer<'_, '_> {
 
     fn icmp(&mut self, pred: IntPred, a: Value, b: Value) -> Value {
         let ty = self.ty(a).with_elem(Elem::I1);
-        self.emit(TileOp::Icmp, &[a, b], &[make::ipred(pred)], ty)
+        self.build(TileOp::Icmp, &[a, b], &[make::ipred(pred)], ty)
     }
 }

@@ -56,8 +56,8 @@ impl Legalizer<'_, '_> {
         }
         let zero = [make::round(Rounding::Zero)];
         let ty = self.ty(x);
-        let single = self.emit(TileOp::Fptrunc, &[x], &zero, ty.with_elem(Elem::F32));
-        self.emit(TileOp::Fptrunc, &[single], &zero, ty.with_elem(Elem::BF16))
+        let single = self.build(TileOp::Fptrunc, &[x], &zero, ty.with_elem(Elem::F32));
+        self.build(TileOp::Fptrunc, &[single], &zero, ty.with_elem(Elem::BF16))
     }
 
     /// An f64 rounded to nearest.
@@ -70,7 +70,7 @@ impl Legalizer<'_, '_> {
     pub(super) fn f32_rounded_to_odd(&mut self, x: Value) -> Value {
         let ty = self.ty(x);
         let zero = [make::round(Rounding::Zero)];
-        let single = self.emit(TileOp::Fptrunc, &[x], &zero, ty.with_elem(Elem::F32));
+        let single = self.build(TileOp::Fptrunc, &[x], &zero, ty.with_elem(Elem::F32));
         let back = self.cast(TileOp::Fpext, single, Elem::F64);
         // False for NaN, whose last bit does not matter, and for infinity.
         let inexact = self.compare(FloatPred::One, back, x);
@@ -99,7 +99,7 @@ impl Legalizer<'_, '_> {
                 let rest = self.op(TileOp::And, &[x, low]);
                 let zero = self.constant(0, ty);
                 let truth = ty.with_elem(Elem::I1);
-                let any = self.emit(
+                let any = self.build(
                     TileOp::Icmp,
                     &[rest, zero],
                     &[make::ipred(IntPred::Ne)],
@@ -119,7 +119,7 @@ impl Legalizer<'_, '_> {
                     _ => (x, half),
                 };
                 let ult = [make::ipred(IntPred::Ult)];
-                let small = self.emit(TileOp::Icmp, &[shifted, limit], &ult, truth);
+                let small = self.build(TileOp::Icmp, &[shifted, limit], &ult, truth);
                 let number = self.select(small, x, folded);
                 let exact = self.cast(op, number, Elem::F64);
                 self.bf16_from_exact(exact)
@@ -155,7 +155,7 @@ impl Legalizer<'_, '_> {
         let last = self.op(TileOp::And, &[bits, one]);
         let no_bits = self.constant(0, int);
         let truth = int.with_elem(Elem::I1);
-        let even = self.emit(
+        let even = self.build(
             TileOp::Icmp,
             &[last, no_bits],
             &[make::ipred(IntPred::Eq)],
@@ -165,7 +165,7 @@ impl Legalizer<'_, '_> {
         // Away from zero if the error has the sum's sign.
         let error_bits = self.cast(TileOp::Bitcast, error, Elem::I64);
         let signs = self.op(TileOp::Xor, &[bits, error_bits]);
-        let away = self.emit(
+        let away = self.build(
             TileOp::Icmp,
             &[signs, no_bits],
             &[make::ipred(IntPred::Sge)],

@@ -66,8 +66,8 @@ pub(super) fn by_reciprocal(edit: &mut Editor<'_>, a: Value, b: Value) -> Option
         let bound = number(edit, bound);
         let factor = number(edit, factor);
         let truth = ty.with_elem(Elem::I1);
-        let cond = edit.emit(TileOp::Fcmp, &[size, bound], &[make::fpred(pred)], truth);
-        scale = edit.emit(TileOp::Select, &[cond, factor, scale], &[], ty);
+        let cond = edit.build(TileOp::Fcmp, &[size, bound], &[make::fpred(pred)], truth);
+        scale = edit.build(TileOp::Select, &[cond, factor, scale], &[], ty);
     }
     let scaled = edit.op(TileOp::Fmul, &[few, scale]);
     let reciprocal = edit.op(TileOp::RcpFtz, &[scaled]);

@@ -3,7 +3,7 @@
 //! The argument is split into a multiple of a power of two's logarithm and a rest; a polynomial gives the rest's power less
 //! 1, which is added last so that only one rounding is large; the power of two multiplies in two steps.
 
-use super::expr::{Number, Table, X};
+use super::expr::{FloatBits, Table, X};
 use super::tables::{
     EXP, EXP2, EXP10, EXPM1, LN_2_HI, LN_2_LO, LN_10_HI, LN_10_LO, LOG2_10, LOG2_E_HI, LOG10_2_HI,
     LOG10_2_LO,
@@ -58,7 +58,12 @@ pub(super) fn half_exp(x: X<'_>) -> (X<'_>, X<'_>) {
 }
 
 /// `base^(r + rest)`, given the base's logarithm, for small r.
-fn small_power<'f>(r: X<'f>, rest: Option<X<'f>>, log: (Number, Number), table: &Table) -> X<'f> {
+fn small_power<'f>(
+    r: X<'f>,
+    rest: Option<X<'f>>,
+    log: (FloatBits, FloatBits),
+    table: &Table,
+) -> X<'f> {
     let all = rest.map_or(r, |rest| r + rest);
     let tail = all.polynomial(table) * (all * all);
     let tail = r.fma(log.1, tail);

@@ -1,7 +1,7 @@
 //! Formulas over blocks, written with operators.
 //!
 //! A [`Formula`] records operations on one element; [`Formula::place`] then writes them for blocks of any extent. One
-//! formula serves f32 and f64 where only its constants differ: [`Number`] and [`Table`] hold both.
+//! formula serves f32 and f64 where only its constants differ: [`FloatBits`] and [`Table`] hold both.
 //!
 //! Every product that goes into a sum is written as [`X::fma`] or is used twice, so that contraction changes nothing.
 
@@ -18,7 +18,7 @@ use crate::tile::edit::Editor;
 
 /// Bits of a constant in f32 and in f64.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Number(pub(super) u32, pub(super) u64);
+pub(super) struct FloatBits(pub(super) u32, pub(super) u64);
 
 /// Coefficients of a polynomial in f32 and in f64, constant term first, as bits.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ impl<'f> Operand<'f> for f64 {
     }
 }
 
-impl<'f> Operand<'f> for Number {
+impl<'f> Operand<'f> for FloatBits {
     fn like(self, other: X<'f>) -> X<'f> {
         other.formula.constant(self)
     }
@@ -154,7 +154,7 @@ impl Formula {
     }
 
     /// A constant of the format.
-    pub(super) fn constant(&self, x: Number) -> X<'_> {
+    pub(super) fn constant(&self, x: FloatBits) -> X<'_> {
         let bits = self.pick(u64::from(x.0), x.1);
         self.push(Node::Const(bits, self.elem))
     }
@@ -167,7 +167,7 @@ impl Formula {
 
     /// NaN.
     pub(super) fn nan(&self) -> X<'_> {
-        self.constant(Number(0x7fff_ffff, 0x7fff_ffff_ffff_ffff))
+        self.constant(FloatBits(0x7fff_ffff, 0x7fff_ffff_ffff_ffff))
     }
 
     /// Writes the operations that `result` needs in front of the visited instruction.
@@ -199,7 +199,7 @@ impl Formula {
                         .map(|&arg| values[arg as usize].expect("operands come first"))
                         .collect();
                     let attrs: SmallVec<[Attr; 1]> = attr.iter().cloned().collect();
-                    Some(edit.emit(*op, &args, &attrs, ty.with_elem(*elem)))
+                    Some(edit.build(*op, &args, &attrs, ty.with_elem(*elem)))
                 }
             };
             values.push(value);

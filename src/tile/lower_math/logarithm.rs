@@ -4,7 +4,7 @@
 //! terms are added from the largest to the smallest with the error of the first sum kept. In f32 the logarithm of 2 to a base is
 //! exact enough as one number: k, in its place among the bits, is converted and multiplied in one step with the last sum.
 
-use super::expr::{Number, X};
+use super::expr::{FloatBits, X};
 use super::tables::{
     LN_2_HI, LN_2_REST, LN_2_TOP, LOG, LOG_2, LOG_10, LOG2_E_HI, LOG2_E_LO, LOG10_2_REST,
     LOG10_2_TOP, LOG10_E_HI, LOG10_E_LO,
@@ -63,8 +63,8 @@ struct Single<'f> {
 }
 
 /// A factor of exponents as one of exponents in units of 2^-23, in f32.
-fn placed(factor: Number) -> Number {
-    Number(factor.0 - (23 << 23), 0)
+fn placed(factor: FloatBits) -> FloatBits {
+    FloatBits(factor.0 - (23 << 23), 0)
 }
 
 impl<'f> Single<'f> {
@@ -125,7 +125,11 @@ pub(super) fn log(x: X<'_>) -> X<'_> {
 }
 
 /// Logarithm to a base in f64: `k` times one number, and the natural logarithm of the mantissa times another.
-fn to_base<'f>(x: X<'f>, scale: (Number, Number), two: Option<(Number, Number)>) -> X<'f> {
+fn to_base<'f>(
+    x: X<'f>,
+    scale: (FloatBits, FloatBits),
+    two: Option<(FloatBits, FloatBits)>,
+) -> X<'f> {
     let (k, mantissa) = split_all(x);
     let r = mantissa - 1.0;
     let high = r * scale.0;

@@ -55,13 +55,13 @@ use expr::{Formula, X};
 
 /// Replaces functions the machine lacks; gives their number.
 pub fn lower_math(func: &mut TileFunction) -> usize {
-    edit::rewrite(func, |edit, inst| match lower(edit, inst) {
+    edit::rewrite(func, |edit, inst| match lower_inst(edit, inst) {
         Some(value) => Fate::Replace(value),
         None => Fate::Keep,
     })
 }
 
-fn lower(edit: &mut Editor<'_>, inst: Inst) -> Option<Value> {
+fn lower_inst(edit: &mut Editor<'_>, inst: Inst) -> Option<Value> {
     let data = &edit.func.dfg.insts[inst];
     let is_function = matches!(
         data.op,

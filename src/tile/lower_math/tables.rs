@@ -1,85 +1,86 @@
 //! Constants and coefficients of our own fit: weighted least squares made minimax by Lawson's iteration, in sixty digits; the
 //! first coefficients are rounded one after the other, each time the others fitted anew.
 
-use super::expr::{Number, Table};
+use super::expr::{FloatBits, Table};
 
 /// The base-2 logarithm of e, rounded.
-pub(super) const LOG2_E_HI: Number = Number(0x3fb8_aa3b, 0x3ff7_1547_652b_82fe);
+pub(super) const LOG2_E_HI: FloatBits = FloatBits(0x3fb8_aa3b, 0x3ff7_1547_652b_82fe);
 
 /// What `LOG2_E_HI` leaves of it.
-pub(super) const LOG2_E_LO: Number = Number(0x32a5_7060, 0x3c77_77d0_ffda_0d24);
+pub(super) const LOG2_E_LO: FloatBits = FloatBits(0x32a5_7060, 0x3c77_77d0_ffda_0d24);
 
 /// The natural logarithm of 2, rounded.
-pub(super) const LN_2_HI: Number = Number(0x3f31_7218, 0x3fe6_2e42_fefa_39ef);
+pub(super) const LN_2_HI: FloatBits = FloatBits(0x3f31_7218, 0x3fe6_2e42_fefa_39ef);
 
 /// What `LN_2_HI` leaves of it.
-pub(super) const LN_2_LO: Number = Number(0xb102_e308, 0x3c7a_bc9e_3b39_803f);
+pub(super) const LN_2_LO: FloatBits = FloatBits(0xb102_e308, 0x3c7a_bc9e_3b39_803f);
 
 /// The natural logarithm of 2, its first bits: products with exponents are exact.
-pub(super) const LN_2_TOP: Number = Number(0x3f31_7200, 0x3fe6_2e42_fefa_4000);
+pub(super) const LN_2_TOP: FloatBits = FloatBits(0x3f31_7200, 0x3fe6_2e42_fefa_4000);
 
 /// What `LN_2_TOP` leaves of it.
-pub(super) const LN_2_REST: Number = Number(0x35bf_be8e, 0xbd48_432a_1b0e_2634);
+pub(super) const LN_2_REST: FloatBits = FloatBits(0x35bf_be8e, 0xbd48_432a_1b0e_2634);
 
 /// The base-10 logarithm of 2, rounded.
-pub(super) const LOG10_2_HI: Number = Number(0x3e9a_209b, 0x3fd3_4413_509f_79ff);
+pub(super) const LOG10_2_HI: FloatBits = FloatBits(0x3e9a_209b, 0x3fd3_4413_509f_79ff);
 
 /// What `LOG10_2_HI` leaves of it.
-pub(super) const LOG10_2_LO: Number = Number(0xb276_0860, 0xbc49_dc1d_a994_fd21);
+pub(super) const LOG10_2_LO: FloatBits = FloatBits(0xb276_0860, 0xbc49_dc1d_a994_fd21);
 
 /// The base-10 logarithm of 2, its first bits: products with exponents are exact.
-pub(super) const LOG10_2_TOP: Number = Number(0x3e9a_2000, 0x3fd3_4413_509f_8000);
+pub(super) const LOG10_2_TOP: FloatBits = FloatBits(0x3e9a_2000, 0x3fd3_4413_509f_8000);
 
 /// What `LOG10_2_TOP` leaves of it.
-pub(super) const LOG10_2_REST: Number = Number(0x369a_84fc, 0xbd38_0433_b83b_532a);
+pub(super) const LOG10_2_REST: FloatBits = FloatBits(0x369a_84fc, 0xbd38_0433_b83b_532a);
 
 /// The base-10 logarithm of e, rounded.
-pub(super) const LOG10_E_HI: Number = Number(0x3ede_5bd9, 0x3fdb_cb7b_1526_e50e);
+pub(super) const LOG10_E_HI: FloatBits = FloatBits(0x3ede_5bd9, 0x3fdb_cb7b_1526_e50e);
 
 /// What `LOG10_E_HI` leaves of it.
-pub(super) const LOG10_E_LO: Number = Number(0xb22d_91af, 0x3c69_5355_baaa_fad3);
+pub(super) const LOG10_E_LO: FloatBits = FloatBits(0xb22d_91af, 0x3c69_5355_baaa_fad3);
 
 /// The base-2 logarithm of 10.
-pub(super) const LOG2_10: Number = Number(0x4054_9a78, 0x400a_934f_0979_a371);
+pub(super) const LOG2_10: FloatBits = FloatBits(0x4054_9a78, 0x400a_934f_0979_a371);
 
 /// The natural logarithm of 10, rounded.
-pub(super) const LN_10_HI: Number = Number(0x4013_5d8e, 0x4002_6bb1_bbb5_5516);
+pub(super) const LN_10_HI: FloatBits = FloatBits(0x4013_5d8e, 0x4002_6bb1_bbb5_5516);
 
 /// What `LN_10_HI` leaves of it.
-pub(super) const LN_10_LO: Number = Number(0xb309_555d, 0xbcaf_48ad_494e_a3e9);
+pub(super) const LN_10_LO: FloatBits = FloatBits(0xb309_555d, 0xbcaf_48ad_494e_a3e9);
 
 /// `2 / log 2`, rounded.
-pub(super) const POW_1_HI: Number = Number(0x4038_aa3b, 0x4007_1547_652b_82fe);
+pub(super) const POW_1_HI: FloatBits = FloatBits(0x4038_aa3b, 0x4007_1547_652b_82fe);
 
 /// What `POW_1_HI` leaves of it.
-pub(super) const POW_1_LO: Number = Number(0x3325_7060, 0x3c87_77d0_ffda_0d24);
+pub(super) const POW_1_LO: FloatBits = FloatBits(0x3325_7060, 0x3c87_77d0_ffda_0d24);
 
 /// `2 / (3 log 2)`, rounded.
-pub(super) const POW_3_HI: Number = Number(0x3f76_384f, 0x3fee_c709_dc3a_03fd);
+pub(super) const POW_3_HI: FloatBits = FloatBits(0x3f76_384f, 0x3fee_c709_dc3a_03fd);
 
 /// What `POW_3_HI` leaves of it.
-pub(super) const POW_3_LO: Number = Number(0xb1f1_7f01, 0x3c8d_27f0_5548_af0c);
+pub(super) const POW_3_LO: FloatBits = FloatBits(0xb1f1_7f01, 0x3c8d_27f0_5548_af0c);
 
 /// The first part of half of pi.
-pub(super) const PI_2_A: Number = Number(0x3fc9_0fdb, 0x3ff9_21fb_5444_2d18);
+pub(super) const PI_2_A: FloatBits = FloatBits(0x3fc9_0fdb, 0x3ff9_21fb_5444_2d18);
 
 /// The second part.
-pub(super) const PI_2_B: Number = Number(0xb33b_bd2e, 0x3c91_a626_3314_5c07);
+pub(super) const PI_2_B: FloatBits = FloatBits(0xb33b_bd2e, 0x3c91_a626_3314_5c07);
 
 /// The third part.
-pub(super) const PI_2_C: Number = Number(0xa6f7_2ced, 0xb91f_1976_b7ed_8fbc);
+pub(super) const PI_2_C: FloatBits = FloatBits(0xa6f7_2ced, 0xb91f_1976_b7ed_8fbc);
 
 /// Two numbers whose product is half of pi but for 6e-14; f32 only.
-pub(super) const PI_2_FACTORS: (Number, Number) = (Number(0x3f20_6d38, 0), Number(0x4020_6bfa, 0));
+pub(super) const PI_2_FACTORS: (FloatBits, FloatBits) =
+    (FloatBits(0x3f20_6d38, 0), FloatBits(0x4020_6bfa, 0));
 
 /// 2 / pi.
-pub(super) const TWO_BY_PI: Number = Number(0x3f22_f983, 0x3fe4_5f30_6dc9_c883);
+pub(super) const TWO_BY_PI: FloatBits = FloatBits(0x3f22_f983, 0x3fe4_5f30_6dc9_c883);
 
 /// Pi, rounded.
-pub(super) const PI_HI: Number = Number(0x4049_0fdb, 0x4009_21fb_5444_2d18);
+pub(super) const PI_HI: FloatBits = FloatBits(0x4049_0fdb, 0x4009_21fb_5444_2d18);
 
 /// What `PI_HI` leaves of it.
-pub(super) const PI_LO: Number = Number(0xb3bb_bd2e, 0x3ca1_a626_3314_5c07);
+pub(super) const PI_LO: FloatBits = FloatBits(0xb3bb_bd2e, 0x3ca1_a626_3314_5c07);
 
 /// 2 / pi in binary behind the point.
 pub(super) const TWO_BY_PI_32: [u32; 6] = [

@@ -10,8 +10,8 @@ use crate::ir::ops::{Opcode, TileOp, tile_functions};
 use crate::ir::types::{Elem, Scalar, TileType};
 use crate::linear_layout::shape::Shape;
 use crate::settings::Target;
-use crate::tile::contract::contract;
 use crate::tile::eliminate_dead_code::eliminate_dead_code;
+use crate::tile::fuse_multiply_adds::fuse_multiply_adds;
 use crate::tile::merge_equal_values::merge_equal_values;
 use crate::tile::testing::{run, verified};
 
@@ -136,7 +136,11 @@ fn contraction_finds_nothing_in_formulas() {
         verified(&func);
         merge_equal_values(&mut func);
         eliminate_dead_code(&mut func);
-        assert_eq!(contract(&mut func, Target::SM_90), 0, "{op} {elem}");
+        assert_eq!(
+            fuse_multiply_adds(&mut func, Target::SM_90),
+            0,
+            "{op} {elem}"
+        );
     }
 }
 

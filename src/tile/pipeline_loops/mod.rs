@@ -55,7 +55,7 @@ use crate::ir::types::TileType;
 use crate::settings::diversity::Choices;
 use crate::settings::{Target, Usage};
 use crate::tile::edit::signed;
-use crate::tile::resources::Resources;
+use crate::tile::resources::ResourcePlan;
 use crate::tile::share_operands::registers_needed;
 use crate::tile::start_dots;
 use rewrite::Pipeliner;
@@ -98,7 +98,7 @@ pub fn pipeline_loops(
     func: &mut TileFunction,
     axis: &Axis,
     target: Target,
-    resources: &Resources,
+    resources: &ResourcePlan,
     mut choices: Choices,
 ) -> Pipelined {
     let loops: Vec<(Block, Inst)> = func.insts_with(TileOp::For).collect();

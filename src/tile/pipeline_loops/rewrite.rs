@@ -117,14 +117,14 @@ impl<'a> Pipeliner<'a> {
         let results: Vec<Value> = self.maker.func.dfg.insts[new].results.to_vec();
         let groups = &results[data.results.len()..][..first.tokens.len()];
         if !groups.is_empty() {
-            self.maker.emit(TileOp::AsyncWait, groups, &[], &[]);
+            self.maker.build(TileOp::AsyncWait, groups, &[], &[]);
         }
         // In another loop they are made again.
         if let Some(bars) = self.bars
             && block != self.maker.func.entry
         {
             self.maker
-                .emit(TileOp::MbarDrop, &[], &[make::slot(bars)], &[]);
+                .build(TileOp::MbarDrop, &[], &[make::slot(bars)], &[]);
         }
         let after = std::mem::take(&mut self.maker.made);
         self.replace_loop(block, inst, &[&before[..], &[new], &after].concat());
@@ -136,7 +136,7 @@ impl<'a> Pipeliner<'a> {
         let (i32, i1) = (TileType::scalar(Elem::I32), TileType::scalar(Elem::I1));
         if let Some(bars) = self.bars {
             let attrs = [make::slot(bars), make::count(1)];
-            self.maker.emit(TileOp::MbarInit, &[], &attrs, &[]);
+            self.maker.build(TileOp::MbarInit, &[], &attrs, &[]);
         }
         let (lo, hi, step) = (looped.args[0], looped.args[1], looped.args[2]);
         let counter = self.maker.func.dfg.ty(lo);
@@ -223,11 +223,11 @@ impl<'a> Pipeliner<'a> {
         }
         let mut inside = std::mem::take(&mut self.maker.made);
         if let Some(&oldest) = now.tokens.first() {
-            self.maker.emit(TileOp::AsyncWait, &[oldest], &[], &[]);
+            self.maker.build(TileOp::AsyncWait, &[oldest], &[], &[]);
         }
         if let Some((bars, phase)) = self.bars.zip(now.phase) {
             self.maker
-                .emit(TileOp::MbarWait, &[read, phase], &[make::slot(bars)], &[]);
+                .build(TileOp::MbarWait, &[read, phase], &[make::slot(bars)], &[]);
         }
         let wait = std::mem::take(&mut self.maker.made);
 
@@ -344,7 +344,7 @@ impl<'a> Pipeliner<'a> {
     /// Stores blocks to an entry of their rings.
     fn store_all(&mut self, blocks: &[(Slot, Value)], entry: Value) {
         for &(slot, loaded) in blocks {
-            self.maker.emit(
+            self.maker.build(
                 TileOp::SharedStore,
                 &[loaded, entry],
                 &[make::slot(slot)],
@@ -416,7 +416,7 @@ impl<'a> Pipeliner<'a> {
         let bytes = boxes.map(|load| load.bytes).sum();
         let attrs = [make::slot(bars), make::bytes(bytes)];
         let args = [entry, iteration.exists];
-        self.maker.emit(TileOp::MbarExpect, &args, &attrs, &[]);
+        self.maker.build(TileOp::MbarExpect, &args, &attrs, &[]);
     }
 
     /// Starts to copy the box that a load reads in an iteration for which `map` gives the values.
@@ -436,7 +436,7 @@ impl<'a> Pipeliner<'a> {
         let mut all = vec![args[0], entry, iteration.exists];
         all.extend(args[1..].iter().map(moved));
         let attrs = [make::slot(slot), make::bars(bars)];
-        self.maker.emit(TileOp::TensorCopy, &all, &attrs, &[]);
+        self.maker.build(TileOp::TensorCopy, &all, &attrs, &[]);
     }
 
     /// Loads what slices need from tables, for one iteration. `far` holds the carried values that run ahead for that, and

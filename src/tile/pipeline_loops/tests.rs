@@ -9,7 +9,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
-use crate::tile::resources::Resources;
+use crate::tile::resources::ResourcePlan;
 use crate::tile::testing::{parse, run, verified};
 
 /// Sums up the products of blocks of 16 columns with blocks of 16 rows, `count` of them.
@@ -56,7 +56,13 @@ fn text(count: u32, attrs: &str, body: &str) -> String {
 fn pipelined(func: &TileFunction, target: Target) -> (usize, TileFunction) {
     let mut func = func.clone();
     let axis = Axis::compute(&func);
-    let found = pipeline_loops(&mut func, &axis, target, &Resources::ALL, Choices::none());
+    let found = pipeline_loops(
+        &mut func,
+        &axis,
+        target,
+        &ResourcePlan::ALL,
+        Choices::none(),
+    );
     verified(&func);
     (found.loops, func)
 }

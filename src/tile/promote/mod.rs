@@ -46,9 +46,9 @@
 //! engine writes. So do sums of this with memory (`atomic_add`) that order nothing. Stores of other kernels have their elements in the order of memory already, which the engine would
 //! only take a detour through shared memory to write.
 
-mod emit;
 mod plan;
 mod refusal;
+mod rewrite;
 mod sums;
 pub(crate) mod used;
 
@@ -57,11 +57,11 @@ mod tests;
 
 use rustc_hash::FxHashMap;
 
-use self::emit::Planned;
 use self::plan::Facts;
 pub use self::refusal::{Promotion, Refusal};
+use self::rewrite::Planned;
 use self::used::Used;
-use super::resources::Resources;
+use super::resources::ResourcePlan;
 use super::start_dots::is_for_warpgroup;
 use crate::analysis::affine::Forms;
 use crate::analysis::affine::host::Hosts;
@@ -90,7 +90,7 @@ pub fn promote(
     func: &mut TileFunction,
     target: Target,
     programs: Programs,
-    resources: &Resources,
+    resources: &ResourcePlan,
 ) -> Vec<Promotion> {
     let loads = candidates(func, target, programs);
     let stores = match resources.stored_boxes {
@@ -121,7 +121,7 @@ pub fn promote(
                     return Err(Refusal::Across);
                 }
                 let starts = plan.dims.iter();
-                let starts = starts.map(|dim| emit::number(&mut forms, access, &dim.start));
+                let starts = starts.map(|dim| rewrite::number(&mut forms, access, &dim.start));
                 let starts: Option<Vec<_>> = starts.collect();
                 let starts = starts.ok_or(Refusal::Addresses)?;
                 Ok(Planned { plan, starts })
@@ -143,7 +143,7 @@ pub fn promote(
         planned.extend(plan);
     }
     if !planned.is_empty() {
-        emit::emit(func, &mut hosts, &planned);
+        rewrite::build(func, &mut hosts, &planned);
     }
     out
 }

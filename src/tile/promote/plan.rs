@@ -4,7 +4,7 @@ use super::refusal::Refusal;
 use super::used::{Used, is_volatile};
 use crate::analysis::affine::host::{Host, Hosts, Le, Node};
 use crate::analysis::affine::reach::{Reach, extend};
-use crate::analysis::affine::{Atom, Form, Forms, Monomial, Poly};
+use crate::analysis::affine::{AffineForm, Atom, Forms, Monomial, Poly};
 use crate::analysis::axis::Axis;
 use crate::analysis::demand::{Bound, Demand};
 use crate::analysis::program::ProgramOrder;
@@ -12,8 +12,8 @@ use crate::ir::attrs::Attrs;
 use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::map_recipe::MAX_RANK;
 use crate::ir::ops::TileOp;
-use crate::ir::recipe::MAX_RANK;
 use crate::ir::types::{Elem, Scalar, TileType};
 use crate::linear_layout::shape::Shape;
 
@@ -25,7 +25,7 @@ const MAX_BOX: u64 = 256;
 pub(super) const MIN_BYTES: u32 = 2048;
 /// Bytes from which on a box is worth its instruction, where others arrive on the same barrier.
 const MIN_BESIDE: u32 = 128;
-/// Most values that a condition is made of; [`crate::ir::recipe::Number::of`] takes a few more.
+/// Most values that a condition is made of; [`crate::ir::map_recipe::HostNumber::of`] takes a few more.
 pub(super) const MAX_NUMBERS: usize = 240;
 /// An extent that no index of 32 bits reaches.
 const ANY: i64 = i32::MAX as i64;
@@ -85,7 +85,7 @@ struct Planner<'a, 'f> {
     is_store: bool,
     /// Of an element.
     bytes: u32,
-    form: Form,
+    form: AffineForm,
     reach: Reach<'a, 'f>,
     conds: Vec<Le>,
     /// Numbers that must not have wrapped.

@@ -4,7 +4,7 @@ use cranelift_entity::EntitySet;
 
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, MemOrder, Scope};
-use crate::ir::effects::{Class, How, Space};
+use crate::ir::effects::{AccessSpace, How, OpClass};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -52,8 +52,8 @@ pub(super) fn with_memory(func: &TileFunction, order: &ProgramOrder) -> Vec<Inst
             let accesses = func.accesses(other);
             let mut of_memory = accesses
                 .iter()
-                .filter(|a| matches!(a.space, Space::Global(_)));
-            let is_foreign = func.dfg.insts[other].class() == Class::Foreign;
+                .filter(|a| matches!(a.space, AccessSpace::Global(_)));
+            let is_foreign = func.dfg.insts[other].class() == OpClass::Foreign;
             let writes = of_memory.clone().any(|access| access.how != How::Read);
             let comes_first = || order.may_precede(func, other, inst);
             let comes_later = || order.may_precede(func, inst, other);

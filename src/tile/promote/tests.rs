@@ -2,8 +2,8 @@
 
 use crate::interp::{self, Arg, InterpErrorKind, Launch, Memory};
 use crate::ir::function::TileFunction;
+use crate::ir::map_recipe::HostNumber;
 use crate::ir::ops::TileOp;
-use crate::ir::recipe::Number;
 use crate::pipeline::promoted;
 use crate::settings::{Options, Target};
 use crate::tile::testing::parse;
@@ -71,7 +71,10 @@ fn launchers_can_compute_what_maps_are_made_of() {
         let mut count = 0;
         for (_, inst) in after.insts_with(TileOp::TensorMap) {
             for &number in &after.dfg.insts[inst].args[1..] {
-                assert!(Number::of(&after, number).is_some(), "{number} of\n{after}");
+                assert!(
+                    HostNumber::of(&after, number).is_some(),
+                    "{number} of\n{after}"
+                );
             }
             count += 1;
         }

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, Cache};
 use crate::ir::dfg::ValueDef;
-use crate::ir::effects::{Class, How, Space};
+use crate::ir::effects::{AccessSpace, How, OpClass};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -32,7 +32,7 @@ impl Used {
         let mut out = Used::default();
         for (_, inst) in func.all_insts() {
             let data = &func.dfg.insts[inst];
-            let is_foreign = data.class() == Class::Foreign;
+            let is_foreign = data.class() == OpClass::Foreign;
             out.writes_anywhere |= is_foreign;
             out.reads_anywhere |= is_foreign;
             if data.sem().is_some_and(|sem| sem.acquires()) || is_volatile(func, inst) {
@@ -42,7 +42,7 @@ impl Used {
                 out.barriers.push(inst);
             }
             for access in func.accesses(inst) {
-                let Space::Global(pointer) = access.space else {
+                let AccessSpace::Global(pointer) = access.space else {
                     continue;
                 };
                 let params = origins(func, pointer);

@@ -39,7 +39,7 @@ use crate::layout::warpgroup;
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
 use crate::tile::edit::signed;
-use crate::tile::resources::Resources;
+use crate::tile::resources::ResourcePlan;
 use crate::tile::share_operands::registers_needed;
 use crate::tile::start_dots::is_for_warpgroup;
 use split::Split;
@@ -59,7 +59,7 @@ const MOST_TILES: u32 = 1;
 pub fn rotate_loops(
     func: &mut TileFunction,
     target: Target,
-    resources: &Resources,
+    resources: &ResourcePlan,
     mut choices: Choices,
 ) -> usize {
     let loops: Vec<(Block, Inst)> = func.insts_with(TileOp::For).collect();

@@ -65,7 +65,7 @@ impl Rewriter<'_> {
         let (results, body) = self.rotated([lo, hi, step], &inits);
         let mut choice: InstData<Tile> = InstData::new(TileOp::If, &[runs]);
         for values in [&results, &inits] {
-            self.maker.emit(TileOp::Yield, values, &[], &[]);
+            self.maker.build(TileOp::Yield, values, &[], &[]);
             let region = self.maker.func.dfg.make_block();
             let list = std::mem::take(&mut self.maker.made);
             self.maker.func.order.replace(region, list);
@@ -119,7 +119,7 @@ impl Rewriter<'_> {
         }
         self.copy(&split.rest, &mut next);
         let yields: Vec<Value> = alive.iter().map(|&v| now(&next, v)).collect();
-        self.maker.emit(TileOp::Yield, &yields, &[], &[]);
+        self.maker.build(TileOp::Yield, &yields, &[], &[]);
         let list = std::mem::replace(&mut self.maker.made, before);
         self.maker.func.order.replace(body, list);
 

@@ -3,7 +3,7 @@
 use cranelift_entity::EntitySet;
 
 use crate::ir::dfg::ValueDef;
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Opcode, TileOp};
@@ -186,7 +186,7 @@ impl Halves<'_> {
             let data = &self.func.dfg.insts[inst];
             let is_behind = data.results.iter().any(|&v| self.behind.contains(v));
             let may = match data.class() {
-                Class::Shape => true,
+                OpClass::Shape => true,
                 _ => !is_behind && (data.is_pure() || data.only_reads()),
             };
             let is_held = |v: &Value| needed.contains(*v) || self.yields.contains(v);
@@ -233,7 +233,7 @@ impl Halves<'_> {
             let data = &self.func.dfg.insts[inst];
             let is_simple = matches!(
                 data.class(),
-                Class::Constant | Class::Elementwise | Class::Shape
+                OpClass::Constant | OpClass::Elementwise | OpClass::Shape
             );
             let is_scalar = data
                 .results

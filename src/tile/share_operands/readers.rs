@@ -85,7 +85,7 @@ mod tests {
     use crate::settings::Target;
     use crate::settings::diversity::Choices;
     use crate::tile::pipeline_loops::pipeline_loops;
-    use crate::tile::resources::Resources;
+    use crate::tile::resources::ResourcePlan;
     use crate::tile::share_operands::invariant::tests::products;
     use crate::tile::share_operands::tests::{count, small};
     use crate::tile::testing::{run, verified};
@@ -99,7 +99,7 @@ mod tests {
             &mut func,
             &axis,
             Target::SM_80,
-            &Resources::ALL,
+            &ResourcePlan::ALL,
             Choices::none(),
         );
         assert_eq!(changes.loops, 1);

@@ -1,6 +1,6 @@
 //! Conversions of conversions.
 
-use super::fold::{Number, fold};
+use super::fold::{TypedBits, fold};
 use super::{Rewrite, Simplifier};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::TileOp;
@@ -16,7 +16,7 @@ pub(super) fn widen_twice(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewr
             continue;
         }
         if let Some(source) = s.edit.operand_of(x, first, 0) {
-            return Some(Rewrite::Value(s.emit(first, &[source], &[], ty)));
+            return Some(Rewrite::Value(s.build(first, &[source], &[], ty)));
         }
     }
     None
@@ -33,9 +33,9 @@ pub(super) fn narrow_widened(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<R
         return Some(Rewrite::Value(if from == to {
             source
         } else if from < to {
-            s.emit(first, &[source], &[], ty)
+            s.build(first, &[source], &[], ty)
         } else {
-            s.emit(TileOp::Itrunc, &[source], &[], ty)
+            s.build(TileOp::Itrunc, &[source], &[], ty)
         }));
     }
     None
@@ -56,7 +56,7 @@ pub(super) fn bitcast_twice(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Re
     if s.ty(source) == ty {
         return Some(Rewrite::Value(source));
     }
-    Some(Rewrite::Value(s.emit(TileOp::Bitcast, &[source], &[], ty)))
+    Some(Rewrite::Value(s.build(TileOp::Bitcast, &[source], &[], ty)))
 }
 
 /// A conversion of one of two floats is one of the two converted. Some such floats are the bits of a truth value, of which ptxas
@@ -71,7 +71,7 @@ pub(super) fn convert_choice(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<R
         return Some(Rewrite::Value(s.constant(a, ty)));
     }
     let (a, b) = (s.constant(a, ty), s.constant(b, ty));
-    Some(Rewrite::Value(s.emit(
+    Some(Rewrite::Value(s.build(
         TileOp::Select,
         &[condition, a, b],
         &[],
@@ -80,7 +80,7 @@ pub(super) fn convert_choice(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<R
 }
 
 /// The condition and the numbers of which a value is one.
-fn choice(s: &Simplifier<'_, '_>, x: Value) -> Option<(Value, [Number; 2])> {
+fn choice(s: &Simplifier<'_, '_>, x: Value) -> Option<(Value, [TypedBits; 2])> {
     let elem = s.ty(x).elem;
     if let Some(condition) = s.edit.operand_of(x, TileOp::Select, 0) {
         let arm = |i| s.known(s.edit.operand_of(x, TileOp::Select, i)?);

@@ -1,42 +1,12 @@
 //! Comparisons of integers, and choices.
 
-use super::fold::{self, signed};
+use std::cmp::Ordering;
+
+use super::fold::signed;
 use super::{Rewrite, Simplifier};
 use crate::ir::attrs::{Attr, Attrs, IntPred, make};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::TileOp;
-
-/// The predicate with its operands exchanged.
-fn exchanged(pred: IntPred) -> IntPred {
-    match pred {
-        IntPred::Eq => IntPred::Eq,
-        IntPred::Ne => IntPred::Ne,
-        IntPred::Slt => IntPred::Sgt,
-        IntPred::Sle => IntPred::Sge,
-        IntPred::Sgt => IntPred::Slt,
-        IntPred::Sge => IntPred::Sle,
-        IntPred::Ult => IntPred::Ugt,
-        IntPred::Ule => IntPred::Uge,
-        IntPred::Ugt => IntPred::Ult,
-        IntPred::Uge => IntPred::Ule,
-    }
-}
-
-/// The predicate that is true where this one is false.
-fn opposite(pred: IntPred) -> IntPred {
-    match pred {
-        IntPred::Eq => IntPred::Ne,
-        IntPred::Ne => IntPred::Eq,
-        IntPred::Slt => IntPred::Sge,
-        IntPred::Sle => IntPred::Sgt,
-        IntPred::Sgt => IntPred::Sle,
-        IntPred::Sge => IntPred::Slt,
-        IntPred::Ult => IntPred::Uge,
-        IntPred::Ule => IntPred::Ugt,
-        IntPred::Ugt => IntPred::Ule,
-        IntPred::Uge => IntPred::Ult,
-    }
-}
 
 fn pred(s: &Simplifier<'_, '_>, inst: Inst) -> Option<IntPred> {
     s.edit.func.dfg.insts[inst].ipred().copied()
@@ -48,10 +18,11 @@ pub(super) fn constant_right(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<R
     if s.known(a).is_none() || s.known(b).is_some() {
         return None;
     }
+    let exchanged = pred(s, inst)?.exchanged()?;
     s.swap(inst);
     for attr in &mut s.edit.func.dfg.insts[inst].attrs {
         if let Attr::IntPred(pred) = attr {
-            *pred = exchanged(*pred);
+            *pred = exchanged;
         }
     }
     Some(Rewrite::Updated)
@@ -62,8 +33,7 @@ pub(super) fn with_itself(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewr
     if s.arg(inst, 0) != s.arg(inst, 1) {
         return None;
     }
-    let any = (0, crate::ir::types::Elem::I32);
-    let holds = fold::compare(pred(s, inst)?, any, any);
+    let holds = pred(s, inst)?.holds(Ordering::Equal);
     let ty = s.result_ty(inst);
     Some(Rewrite::Value(s.constant(u64::from(holds), ty)))
 }
@@ -101,9 +71,9 @@ pub(super) fn negated(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite>
     }
     let data = s.edit.def(x).filter(|data| data.op == TileOp::Icmp)?;
     let args = data.args.clone();
-    let attr = make::ipred(opposite(*data.ipred()?));
+    let attr = make::ipred(data.ipred()?.opposite()?);
     let ty = s.result_ty(inst);
-    Some(Rewrite::Value(s.emit(TileOp::Icmp, &args, &[attr], ty)))
+    Some(Rewrite::Value(s.build(TileOp::Icmp, &args, &[attr], ty)))
 }
 
 /// A choice that is known, makes no difference, or chooses between true and false.

@@ -3,7 +3,7 @@
 //! Only ops that the IR defines to the bit are folded, not those with an error bound, and not where the
 //! result is unspecified (division by zero).
 
-use crate::ir::attrs::{Attrs, FloatPred, IntPred, NanRule, Rounding};
+use crate::ir::attrs::{Attrs, NanRule, Rounding};
 use crate::ir::dfg::InstData;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
@@ -11,16 +11,16 @@ use crate::ir::types::{Elem, Scalar};
 use crate::num::{self, Int, bf16, f16};
 
 /// A number as bits, with its element type.
-pub(super) type Number = (u64, Elem);
+pub(super) type TypedBits = (u64, Elem);
 
 /// The bits as a signed number.
-pub(super) fn signed((bits, elem): Number) -> i64 {
+pub(super) fn signed((bits, elem): TypedBits) -> i64 {
     let unused = 64 - elem.bits().clamp(1, 64);
     ((bits << unused) as i64) >> unused
 }
 
 /// The result bits, if all operands are known and the result is certain.
-pub(super) fn fold(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u64> {
+pub(super) fn fold(data: &InstData<Tile>, args: &[TypedBits], to: Elem) -> Option<u64> {
     let first = *args.first()?;
     let second = args.get(1).copied().unwrap_or(first);
     let bits = match first.1.scalar()? {
@@ -37,7 +37,7 @@ pub(super) fn fold(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u
     Some(bits & to.mask())
 }
 
-fn integer(data: &InstData<Tile>, a: Number, b: Number, to: Elem) -> Option<u64> {
+fn integer(data: &InstData<Tile>, a: TypedBits, b: TypedBits, to: Elem) -> Option<u64> {
     let (x, y) = (a.0, b.0);
     let (sx, sy) = (signed(a), signed(b));
     let width = u64::from(a.1.bits());
@@ -79,7 +79,7 @@ fn integer(data: &InstData<Tile>, a: Number, b: Number, to: Elem) -> Option<u64>
         TileOp::Popc => u64::from(x.count_ones()),
         TileOp::Clz => u64::from(x.leading_zeros()) + width - 64,
         TileOp::Brev => x.reverse_bits() >> (64 - width),
-        TileOp::Icmp => u64::from(compare(*data.ipred()?, a, b)),
+        TileOp::Icmp => u64::from(data.ipred()?.compare(a.1.bits(), a.0, b.0)),
         TileOp::Sext => sx as u64,
         TileOp::Zext | TileOp::Itrunc | TileOp::Bitcast | TileOp::Rare => x,
         TileOp::Sitofp | TileOp::Uitofp => {
@@ -97,26 +97,8 @@ fn integer(data: &InstData<Tile>, a: Number, b: Number, to: Elem) -> Option<u64>
     })
 }
 
-/// Whether a comparison of integers holds.
-pub(super) fn compare(pred: IntPred, a: Number, b: Number) -> bool {
-    let (x, y) = (a.0, b.0);
-    let (sx, sy) = (signed(a), signed(b));
-    match pred {
-        IntPred::Eq => x == y,
-        IntPred::Ne => x != y,
-        IntPred::Slt => sx < sy,
-        IntPred::Sle => sx <= sy,
-        IntPred::Sgt => sx > sy,
-        IntPred::Sge => sx >= sy,
-        IntPred::Ult => x < y,
-        IntPred::Ule => x <= y,
-        IntPred::Ugt => x > y,
-        IntPred::Uge => x >= y,
-    }
-}
-
 /// The exact value.
-fn to_f64((bits, elem): Number) -> Option<f64> {
+fn to_f64((bits, elem): TypedBits) -> Option<f64> {
     elem.scalar()?.format().map(|format| format.to_f64(bits))
 }
 
@@ -142,7 +124,7 @@ macro_rules! per_format {
     };
 }
 
-fn float(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u64> {
+fn float(data: &InstData<Tile>, args: &[TypedBits], to: Elem) -> Option<u64> {
     const NEAREST: num::Rounding = num::Rounding::NearestEven;
     let (x, elem) = args[0];
     let y = args.get(1).map_or(x, |b| b.0);
@@ -200,7 +182,7 @@ fn float(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u64> {
         TileOp::Bitcast => x,
         TileOp::Fcmp => {
             let (a, b) = (to_f64(args[0])?, to_f64(*args.get(1)?)?);
-            u64::from(compare_floats(*data.fpred()?, a, b))
+            u64::from(data.fpred()?.holds(a.partial_cmp(&b)))
         }
         TileOp::Floor => integral(args[0], to, num::Rounding::Down)?,
         TileOp::Ceil => integral(args[0], to, num::Rounding::Up)?,
@@ -225,27 +207,7 @@ fn float(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u64> {
     })
 }
 
-fn integral(x: Number, to: Elem, rounding: num::Rounding) -> Option<u64> {
+fn integral(x: TypedBits, to: Elem, rounding: num::Rounding) -> Option<u64> {
     let rounded = num::round_to_integral(to_f64(x)?, rounding);
     from_f64(rounded, to, num::Rounding::NearestEven)
-}
-
-fn compare_floats(pred: FloatPred, a: f64, b: f64) -> bool {
-    let unordered = a.is_nan() || b.is_nan();
-    match pred {
-        FloatPred::Oeq => a == b,
-        FloatPred::One => !unordered && a != b,
-        FloatPred::Olt => a < b,
-        FloatPred::Ole => a <= b,
-        FloatPred::Ogt => a > b,
-        FloatPred::Oge => a >= b,
-        FloatPred::Ueq => unordered || a == b,
-        FloatPred::Une => a != b,
-        FloatPred::Ult => unordered || a < b,
-        FloatPred::Ule => unordered || a <= b,
-        FloatPred::Ugt => unordered || a > b,
-        FloatPred::Uge => unordered || a >= b,
-        FloatPred::Ord => !unordered,
-        FloatPred::Uno => unordered,
-    }
 }

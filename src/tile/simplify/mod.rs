@@ -27,7 +27,7 @@ mod tests;
 
 use super::edit::{self, Editor, Fate};
 use crate::ir::attrs::Attr;
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Opcode, TileOp};
@@ -141,17 +141,17 @@ fn rules(op: TileOp) -> &'static [Rule] {
         TileOp::AtomicRmw => &[memory::atomic_known_mask],
         TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => &[],
         _ => match op.info().effects.class {
-            Class::Elementwise => list![],
-            Class::Constant
-            | Class::Shape
-            | Class::Exchange
-            | Class::Matrix
-            | Class::Memory
-            | Class::Report
-            | Class::Sync
-            | Class::Foreign
-            | Class::Region
-            | Class::End => &[],
+            OpClass::Elementwise => list![],
+            OpClass::Constant
+            | OpClass::Shape
+            | OpClass::Exchange
+            | OpClass::Matrix
+            | OpClass::Memory
+            | OpClass::Report
+            | OpClass::Sync
+            | OpClass::Foreign
+            | OpClass::Region
+            | OpClass::End => &[],
         },
     }
 }
@@ -178,7 +178,7 @@ impl Simplifier<'_, '_> {
     }
 
     /// A new instruction in front of the visited one, simplified.
-    fn emit(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], ty: TileType) -> Value {
+    fn build(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], ty: TileType) -> Value {
         let inst = self.edit.make(op, args, attrs, ty);
         if self.depth < MAX_DEPTH {
             self.depth += 1;
@@ -194,7 +194,7 @@ impl Simplifier<'_, '_> {
     /// A new instruction whose result has the type of its first operand.
     fn op(&mut self, op: TileOp, args: &[Value]) -> Value {
         let ty = self.ty(args[0]);
-        self.emit(op, args, &[], ty)
+        self.build(op, args, &[], ty)
     }
 
     fn constant(&mut self, bits: u64, ty: TileType) -> Value {
@@ -219,7 +219,7 @@ impl Simplifier<'_, '_> {
     }
 
     /// The bits and element type of a constant.
-    fn known(&self, value: Value) -> Option<fold::Number> {
+    fn known(&self, value: Value) -> Option<fold::TypedBits> {
         let bits = self.edit.bits(value)?;
         Some((bits, self.ty(value).elem))
     }

@@ -1,6 +1,6 @@
 //! Constant folding, moving `splat`, `broadcast` and `expand_dims` behind arithmetic, and changes of shape that cancel.
 
-use super::fold::{self, Number};
+use super::fold::{self, TypedBits};
 use super::{Rewrite, Simplifier};
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::ValueList;
@@ -12,7 +12,7 @@ use crate::linear_layout::shape::Shape;
 /// Arithmetic on constants is a constant.
 pub(super) fn constants(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
     let data = &s.edit.func.dfg.insts[inst];
-    let args: Option<smallvec::SmallVec<[Number; 3]>> =
+    let args: Option<smallvec::SmallVec<[TypedBits; 3]>> =
         data.args.iter().map(|&v| s.known(v)).collect();
     let args = args?;
     let ty = s.result_ty(inst);
@@ -36,7 +36,7 @@ pub(super) fn uniform(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite>
     }
     let scalars: ValueList = args.iter().map(|&v| shrink(s, v, Shape::SCALAR)).collect();
     let scalar = again(s, inst, &scalars, TileType::scalar(ty.elem));
-    Some(Rewrite::Value(s.emit(TileOp::Splat, &[scalar], &[], ty)))
+    Some(Rewrite::Value(s.build(TileOp::Splat, &[scalar], &[], ty)))
 }
 
 /// Arithmetic on broadcasts from one shape is the broadcast of arithmetic on that shape.
@@ -63,7 +63,7 @@ pub(super) fn broadcasts(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewri
         })
         .collect();
     let result = again(s, inst, &small_args, TileType::block(ty.elem, small));
-    Some(Rewrite::Value(s.emit(
+    Some(Rewrite::Value(s.build(
         TileOp::Broadcast,
         &[result],
         &[],
@@ -97,7 +97,7 @@ pub(super) fn expansions(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewri
         .collect();
     let result = again(s, inst, &small_args, TileType::block(ty.elem, small));
     let attrs = [make::axis(axis)];
-    Some(Rewrite::Value(s.emit(
+    Some(Rewrite::Value(s.build(
         TileOp::ExpandDims,
         &[result],
         &attrs,
@@ -109,7 +109,7 @@ pub(super) fn expansions(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewri
 fn again(s: &mut Simplifier<'_, '_>, inst: Inst, args: &[Value], ty: TileType) -> Value {
     let op = s.op_of(inst);
     let attrs = s.edit.func.dfg.insts[inst].attrs.clone();
-    s.emit(op, args, &attrs, ty)
+    s.build(op, args, &attrs, ty)
 }
 
 /// A constant or splat with another shape.
@@ -123,7 +123,7 @@ fn shrink(s: &mut Simplifier<'_, '_>, value: Value, shape: Shape) -> Value {
             if shape.is_scalar() {
                 scalar
             } else {
-                s.emit(TileOp::Splat, &[scalar], &[], ty)
+                s.build(TileOp::Splat, &[scalar], &[], ty)
             }
         }
     }
@@ -160,7 +160,7 @@ pub(super) fn expand_dims(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewr
         return Some(Rewrite::Value(shrink(s, x, ty.shape)));
     }
     let scalar = s.ty(x).is_scalar();
-    scalar.then(|| Rewrite::Value(s.emit(TileOp::Splat, &[x], &[], ty)))
+    scalar.then(|| Rewrite::Value(s.build(TileOp::Splat, &[x], &[], ty)))
 }
 
 /// A reshape of a uniform block is one, of a reshape too, and one that changes nothing is nothing. Dimensions of
@@ -174,7 +174,7 @@ pub(super) fn reshape(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite>
         return Some(Rewrite::Value(shrink(s, x, ty.shape)));
     }
     if s.ty(x).is_scalar() {
-        return Some(Rewrite::Value(s.emit(TileOp::Splat, &[x], &[], ty)));
+        return Some(Rewrite::Value(s.build(TileOp::Splat, &[x], &[], ty)));
     }
     let source = s
         .edit
@@ -194,13 +194,13 @@ pub(super) fn permute(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite>
     let from = s.ty(x).shape;
     let long = dims.iter().filter(|&&d| from.extent(d as usize) > 1);
     if long.is_sorted() {
-        return Some(Rewrite::Value(s.emit(TileOp::Reshape, &[x], &[], ty)));
+        return Some(Rewrite::Value(s.build(TileOp::Reshape, &[x], &[], ty)));
     }
     let data = s.edit.def(x).filter(|d| d.op == TileOp::Permute)?;
     let (source, inner) = (data.args[0], data.dims()?.clone());
     let both = dims.iter().map(|&d| inner[d as usize]).collect();
     let attrs = [make::dims(both)];
-    Some(Rewrite::Value(s.emit(
+    Some(Rewrite::Value(s.build(
         TileOp::Permute,
         &[source],
         &attrs,

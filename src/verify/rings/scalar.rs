@@ -1,6 +1,6 @@
 //! Numbers of an execution without blocks: those that follow from others, and those that are chosen.
 
-use crate::ir::attrs::{Attrs, IntPred};
+use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
@@ -97,18 +97,7 @@ pub(super) fn evaluate(data: &InstData<Tile>, width: u32, args: &[Held]) -> Opti
         TileOp::Sshr if shift => (sa >> b) as u64,
         TileOp::Umulhi => ((u128::from(a) * u128::from(b)) >> width) as u64,
         TileOp::Smulhi => ((i128::from(sa) * i128::from(sb)) >> width) as u64,
-        TileOp::Icmp => u64::from(match data.ipred()? {
-            IntPred::Eq => a == b,
-            IntPred::Ne => a != b,
-            IntPred::Slt => sa < sb,
-            IntPred::Sle => sa <= sb,
-            IntPred::Sgt => sa > sb,
-            IntPred::Sge => sa >= sb,
-            IntPred::Ult => a < b,
-            IntPred::Ule => a <= b,
-            IntPred::Ugt => a > b,
-            IntPred::Uge => a >= b,
-        }),
+        TileOp::Icmp => u64::from(data.ipred()?.compare(width, a, b)),
         _ => return None,
     })
 }

@@ -6,7 +6,7 @@
 use super::machine::Machine;
 pub(crate) use super::state::Content;
 use super::{SAMPLES, state::Entry};
-use crate::ir::effects::Class;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Opcode, TileOp};
@@ -17,7 +17,7 @@ const WANTED: usize = 120;
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum RingStep {
     /// Starts a copy into a ring.
     Copy,
     /// Waits for copies or for entries that are free.
@@ -40,7 +40,7 @@ pub(crate) enum Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tick {
     pub(crate) inst: Inst,
-    pub(crate) step: Step,
+    pub(crate) step: RingStep,
     /// Whether warps of their own do it, which run ahead.
     pub(crate) is_ahead: bool,
     /// Of each entry of the timeline.
@@ -93,7 +93,7 @@ fn ticks(func: &TileFunction, entries: &[Entry], sample: u64) -> Vec<Tick> {
             return;
         };
         let last = ticks.last().filter(|last| !last.is_ahead);
-        if step == Step::Compute && last.is_some_and(|last| last.step == Step::Compute) {
+        if step == RingStep::Compute && last.is_some_and(|last| last.step == RingStep::Compute) {
             return;
         }
         ticks.push(Tick {
@@ -110,16 +110,16 @@ fn ticks(func: &TileFunction, entries: &[Entry], sample: u64) -> Vec<Tick> {
 }
 
 /// What an instruction does; none if a picture has nothing of it.
-fn step(func: &TileFunction, inst: Inst) -> Option<Step> {
+fn step(func: &TileFunction, inst: Inst) -> Option<RingStep> {
     let data = &func.dfg.insts[inst];
     Some(match data.op {
-        TileOp::AsyncCopy | TileOp::TensorCopy => Step::Copy,
-        TileOp::AsyncWait | TileOp::MbarWait | TileOp::MbarWaitFor => Step::Wait,
-        TileOp::SharedLoad => Step::Read,
-        TileOp::SharedStore => Step::Store,
-        TileOp::DotStart | TileOp::Dot => Step::Multiply,
-        TileOp::DotWait | TileOp::DotSum => Step::Finish,
-        TileOp::Release => Step::Release,
+        TileOp::AsyncCopy | TileOp::TensorCopy => RingStep::Copy,
+        TileOp::AsyncWait | TileOp::MbarWait | TileOp::MbarWaitFor => RingStep::Wait,
+        TileOp::SharedLoad => RingStep::Read,
+        TileOp::SharedStore => RingStep::Store,
+        TileOp::DotStart | TileOp::Dot => RingStep::Multiply,
+        TileOp::DotWait | TileOp::DotSum => RingStep::Finish,
+        TileOp::Release => RingStep::Release,
         TileOp::SharedView
         | TileOp::AsyncCommit
         | TileOp::DotDone
@@ -134,11 +134,11 @@ fn step(func: &TileFunction, inst: Inst) -> Option<Step> {
             let ty = func.dfg.ty(result);
             let effects = &data.op.info().effects;
             let is_work = match effects.class {
-                Class::Elementwise => effects.cost > 0,
-                Class::Exchange | Class::Region | Class::Foreign => true,
+                OpClass::Elementwise => effects.cost > 0,
+                OpClass::Exchange | OpClass::Region | OpClass::Foreign => true,
                 _ => false,
             };
-            return (is_work && !ty.is_single()).then_some(Step::Compute);
+            return (is_work && !ty.is_single()).then_some(RingStep::Compute);
         }
     })
 }

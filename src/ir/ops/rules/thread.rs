@@ -8,9 +8,9 @@ use super::{
 };
 use crate::ir::attrs::{AttrKind, Attrs, MmaUnit, RmwOp};
 use crate::ir::level::Thread;
+use crate::ir::matrix_units::When;
 use crate::ir::ops::{Opcode, ThreadOp, TypeRule};
 use crate::ir::types::{AddressSpace, Elem, ThreadType, ValueType};
-use crate::ir::units::When;
 
 /// The result types of a thread op, or why its operands do not fit.
 pub(crate) fn result_types(

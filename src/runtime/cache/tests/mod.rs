@@ -13,7 +13,7 @@ fn cache() -> (tempfile::TempDir, Cache) {
 }
 
 /// The file of an entry in the cache of this folder.
-fn entry_path(dir: &Path, kind: Kind, key: &Key) -> PathBuf {
+fn entry_path(dir: &Path, kind: EntryKind, key: &Key) -> PathBuf {
     Folder::new(dir).path(kind, key)
 }
 
@@ -24,19 +24,19 @@ fn key(n: usize) -> Key {
 #[test]
 fn entries_come_back() {
     let (_dir, cache) = cache();
-    assert_eq!(cache.get(Kind::Kernel, &key(1)), None);
-    cache.put(Kind::Kernel, &key(1), b"one");
-    cache.put(Kind::Cubin, &key(1), b"");
+    assert_eq!(cache.get(EntryKind::Kernel, &key(1)), None);
+    cache.put(EntryKind::Kernel, &key(1), b"one");
+    cache.put(EntryKind::Cubin, &key(1), b"");
     let found = |kind, n| cache.get(kind, &key(n)).map(|(contents, _)| contents);
-    assert_eq!(found(Kind::Kernel, 1), Some(b"one".to_vec()));
-    assert_eq!(found(Kind::Cubin, 1), Some(Vec::new()));
-    assert_eq!(found(Kind::Kernel, 2), None);
-    cache.put(Kind::Kernel, &key(1), b"another one");
-    assert_eq!(found(Kind::Kernel, 1), Some(b"another one".to_vec()));
+    assert_eq!(found(EntryKind::Kernel, 1), Some(b"one".to_vec()));
+    assert_eq!(found(EntryKind::Cubin, 1), Some(Vec::new()));
+    assert_eq!(found(EntryKind::Kernel, 2), None);
+    cache.put(EntryKind::Kernel, &key(1), b"another one");
+    assert_eq!(found(EntryKind::Kernel, 1), Some(b"another one".to_vec()));
     assert_eq!(cache.entries().len(), 2);
     assert!(cache.verify().is_empty());
     assert_eq!(cache.clear().expect("it can be emptied").0, 2);
-    assert_eq!(found(Kind::Kernel, 1), None);
+    assert_eq!(found(EntryKind::Kernel, 1), None);
 }
 
 #[test]
@@ -46,10 +46,12 @@ fn a_cache_that_is_off_or_cannot_be_written_still_makes() {
     std::fs::write(&file, "in the way").expect("it can be written");
     for cache in [Cache::off(), Cache::new(Settings::new(&file))] {
         for _ in 0..2 {
-            let made =
-                cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &Deadline::default(), || {
-                    Ok(b"made".to_vec())
-                });
+            let made = cache.get_or_make::<Stopped>(
+                EntryKind::Kernel,
+                &key(1),
+                &Deadline::default(),
+                || Ok(b"made".to_vec()),
+            );
             assert_eq!(made, Ok((b"made".to_vec(), Origin::Made)));
         }
     }
@@ -60,12 +62,14 @@ fn a_cache_that_is_off_or_cannot_be_written_still_makes() {
 fn an_error_of_the_maker_leaves_nothing() {
     let (_dir, cache) = cache();
     let deadline = Deadline::default();
-    let failed = cache.get_or_make(Kind::Kernel, &key(1), &deadline, || Err(Stopped::Cancelled));
+    let failed = cache.get_or_make(EntryKind::Kernel, &key(1), &deadline, || {
+        Err(Stopped::Cancelled)
+    });
     assert_eq!(failed, Err(Stopped::Cancelled));
     assert_eq!(cache.entries(), []);
-    let made = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &deadline, || Ok(vec![7]));
+    let made = cache.get_or_make::<Stopped>(EntryKind::Kernel, &key(1), &deadline, || Ok(vec![7]));
     assert_eq!(made, Ok((vec![7], Origin::Made)));
-    let found = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &deadline, || Ok(vec![8]));
+    let found = cache.get_or_make::<Stopped>(EntryKind::Kernel, &key(1), &deadline, || Ok(vec![8]));
     assert_eq!(found, Ok((vec![7], Origin::Disk)));
 }
 
@@ -77,7 +81,7 @@ fn who_waits_for_another_gives_up_in_time() {
     std::thread::scope(|scope| {
         let cache = &cache;
         let slow = scope.spawn(move || {
-            cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &Deadline::default(), || {
+            cache.get_or_make::<Stopped>(EntryKind::Kernel, &key(1), &Deadline::default(), || {
                 begun.send(()).expect("the test waits");
                 may_end.recv().expect("the test sends");
                 Ok(vec![1])
@@ -85,19 +89,21 @@ fn who_waits_for_another_gives_up_in_time() {
         });
         has_begun.recv().expect("the maker begins");
         let hasty = Deadline::within(Duration::from_millis(30));
-        let stopped = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &hasty, || Ok(vec![2]));
+        let stopped =
+            cache.get_or_make::<Stopped>(EntryKind::Kernel, &key(1), &hasty, || Ok(vec![2]));
         assert_eq!(stopped, Err(Stopped::Deadline));
         let cancel = crate::runtime::api::deadline::CancelToken::new();
         cancel.cancel();
         let until = Deadline::until(&cancel);
-        let stopped = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &until, || Ok(vec![3]));
+        let stopped =
+            cache.get_or_make::<Stopped>(EntryKind::Kernel, &key(1), &until, || Ok(vec![3]));
         assert_eq!(stopped, Err(Stopped::Cancelled));
         end.send(()).expect("the maker waits");
         let made = slow.join().expect("it does not panic");
         assert_eq!(made, Ok((vec![1], Origin::Made)));
     });
     assert_eq!(
-        cache.get(Kind::Kernel, &key(1)),
+        cache.get(EntryKind::Kernel, &key(1)),
         Some((vec![1], Origin::Disk))
     );
 }
@@ -115,7 +121,7 @@ fn threads_make_once() {
                 for n in 0..10 {
                     let deadline = Deadline::default();
                     let found =
-                        cache.get_or_make::<Stopped>(Kind::Cubin, &key(n), &deadline, || {
+                        cache.get_or_make::<Stopped>(EntryKind::Cubin, &key(n), &deadline, || {
                             made.fetch_add(1, Ordering::Relaxed);
                             Ok(vec![n as u8; 1000])
                         });
@@ -149,7 +155,7 @@ fn what_links_lead_to_is_neither_listed_nor_copied_nor_removed() {
         let aged = file.and_then(|file| file.set_modified(old));
         aged.expect("it is ours");
     }
-    cache.put(Kind::Kernel, &key(1), b"one");
+    cache.put(EntryKind::Kernel, &key(1), b"one");
     let version = dir.path().join("cache").join(FOLDER);
     fs::remove_dir(version.join("tmp")).expect("it is empty");
     for name in ["zz", TUNED, "tmp"] {
@@ -170,7 +176,7 @@ fn what_links_lead_to_is_neither_listed_nor_copied_nor_removed() {
         limit: 110,
         ..cache.settings().expect("it is on").clone()
     });
-    small.put(Kind::Kernel, &key(2), b"two");
+    small.put(EntryKind::Kernel, &key(2), b"two");
     assert_eq!(look(&cache), (1, 0, (0, 0)));
     assert_eq!(linked.clear().expect("nothing is in the way"), (0, 0));
     assert_eq!(cache.clear().expect("nothing is in the way").0, 1);
@@ -187,14 +193,14 @@ fn clearing_leaves_folders_that_no_cache_made() {
     for name in ["tmp/theirs", "tune/theirs", "00/theirs.kernel"] {
         make_dir(&version.join(name)).expect("it can be made");
     }
-    cache.put(Kind::Kernel, &key(1), b"one");
+    cache.put(EntryKind::Kernel, &key(1), b"one");
     fs::write(version.join("tmp/left"), "of another process").expect("it can be written");
     assert_eq!(cache.clear().expect("nothing is in the way"), (1, 91));
     assert!(!version.join("tmp/left").exists());
     for name in ["tmp/theirs", "tune/theirs", "00/theirs.kernel"] {
         assert!(version.join(name).is_dir(), "{name}");
     }
-    assert_eq!(cache.get(Kind::Kernel, &key(1)), None);
+    assert_eq!(cache.get(EntryKind::Kernel, &key(1)), None);
 }
 
 /// A folder that takes no changes keeps its files, from whoever is not the superuser.
@@ -203,7 +209,7 @@ fn clearing_leaves_folders_that_no_cache_made() {
 fn clearing_names_what_it_cannot_remove_and_goes_on() {
     use std::os::unix::fs::PermissionsExt;
     let (_dir, cache) = cache();
-    (0..20).for_each(|n| cache.put(Kind::Kernel, &key(n), b"contents"));
+    (0..20).for_each(|n| cache.put(EntryKind::Kernel, &key(n), b"contents"));
     let kept = cache.entries()[7].path.clone();
     let folder = kept.parent().expect("it is in a folder");
     let set_mode = |mode| {
@@ -231,20 +237,22 @@ fn clearing_names_what_it_cannot_remove_and_goes_on() {
 #[test]
 fn seeds_are_read_and_never_written() {
     let (dir, first) = cache();
-    first.put(Kind::Kernel, &key(1), b"shipped");
-    first.put(Kind::Cubin, &key(2), b"damaged");
+    first.put(EntryKind::Kernel, &key(1), b"shipped");
+    first.put(EntryKind::Cubin, &key(2), b"damaged");
     let seed = dir.path().join("seed");
     assert_eq!(first.export(&seed).expect("it can be written"), 2);
-    let damaged = entry_path(&seed, Kind::Cubin, &key(2));
+    let damaged = entry_path(&seed, EntryKind::Cubin, &key(2));
     std::fs::write(&damaged, b"short").expect("it can be written");
     let second = Cache::new(Settings {
         seeds: vec![dir.path().join("absent"), seed.clone()],
         ..Settings::new(dir.path().join("second"))
     });
     let shipped = Some((b"shipped".to_vec(), Origin::Seed(1)));
-    assert_eq!(second.get(Kind::Kernel, &key(1)), shipped);
+    assert_eq!(second.get(EntryKind::Kernel, &key(1)), shipped);
     let made =
-        second.get_or_make::<Stopped>(Kind::Cubin, &key(2), &Deadline::default(), || Ok(vec![5]));
+        second.get_or_make::<Stopped>(EntryKind::Cubin, &key(2), &Deadline::default(), || {
+            Ok(vec![5])
+        });
     assert_eq!(made, Ok((vec![5], Origin::Made)));
     assert_eq!(second.entries().len(), 1, "what a seed has is not copied");
     assert_eq!(std::fs::read(&damaged).expect("it is there"), b"short");
@@ -260,10 +268,10 @@ fn the_least_recently_used_go() {
     });
     let hours_ago = |hours: u64| SystemTime::now() - Duration::from_secs(3600 * hours);
     for n in 0..10 {
-        small.put(Kind::Cubin, &key(n), &[n as u8; 1000]);
+        small.put(EntryKind::Cubin, &key(n), &[n as u8; 1000]);
         let path = entry_path(
             &small.settings().expect("it is on").dir,
-            Kind::Cubin,
+            EntryKind::Cubin,
             &key(n),
         );
         let file = std::fs::File::options()
@@ -275,15 +283,15 @@ fn the_least_recently_used_go() {
     }
     assert_eq!(small.entries().len(), 10);
     // The two oldest are used again and so are young.
-    assert!(small.get(Kind::Cubin, &key(0)).is_some());
-    assert!(small.get(Kind::Cubin, &key(1)).is_some());
-    small.put(Kind::Cubin, &key(10), &[10; 1000]);
+    assert!(small.get(EntryKind::Cubin, &key(0)).is_some());
+    assert!(small.get(EntryKind::Cubin, &key(1)).is_some());
+    small.put(EntryKind::Cubin, &key(10), &[10; 1000]);
     let left: Vec<usize> = (0..=10)
-        .filter(|&n| small.get(Kind::Cubin, &key(n)).is_some())
+        .filter(|&n| small.get(EntryKind::Cubin, &key(n)).is_some())
         .collect();
     assert_eq!(left, [0, 1, 4, 5, 6, 7, 8, 9, 10]);
     // What is larger than the whole is not kept.
-    small.put(Kind::Cubin, &key(11), &vec![0; limit as usize + 1]);
+    small.put(EntryKind::Cubin, &key(11), &vec![0; limit as usize + 1]);
     assert_eq!(small.entries().len(), 9);
 }
 
@@ -362,7 +370,7 @@ fn no_damage_goes_unnoticed() {
     let contents = |n: usize| -> Vec<u8> { (0..700 + n).map(|i| (i * (n + 3)) as u8).collect() };
     let dir = cache.settings().expect("it is on").dir.clone();
     for n in 0..8 {
-        cache.put(Kind::Cubin, &key(n), &contents(n));
+        cache.put(EntryKind::Cubin, &key(n), &contents(n));
     }
     static WARNINGS: AtomicU64 = AtomicU64::new(0);
     crate::runtime::api::warning::on_warning(|_| _ = WARNINGS.fetch_add(1, Ordering::Relaxed));
@@ -370,22 +378,23 @@ fn no_damage_goes_unnoticed() {
     let mut seen = std::collections::BTreeMap::new();
     for _ in 0..1000 {
         let n = random.below(8);
-        let path = entry_path(&dir, Kind::Cubin, &key(n));
-        let other = entry_path(&dir, Kind::Cubin, &key((n + 1) % 8));
+        let path = entry_path(&dir, EntryKind::Cubin, &key(n));
+        let other = entry_path(&dir, EntryKind::Cubin, &key((n + 1) % 8));
         let how = damage(&path, &other, &mut random);
         *seen.entry(how).or_insert(0) += 1;
-        assert_eq!(cache.get(Kind::Cubin, &key(n)), None, "{how}");
+        assert_eq!(cache.get(EntryKind::Cubin, &key(n)), None, "{how}");
         let damaged = cache.verify();
         assert_eq!(damaged.len(), 1, "{how}: {damaged:?}");
         assert_eq!(damaged[0].0.path, path);
-        let made = cache.get_or_make::<Stopped>(Kind::Cubin, &key(n), &Deadline::default(), || {
-            Ok(contents(n))
-        });
+        let made =
+            cache.get_or_make::<Stopped>(EntryKind::Cubin, &key(n), &Deadline::default(), || {
+                Ok(contents(n))
+            });
         assert_eq!(made, Ok((contents(n), Origin::Made)), "{how}");
-        let found = cache.get(Kind::Cubin, &key(n));
+        let found = cache.get(EntryKind::Cubin, &key(n));
         assert_eq!(found, Some((contents(n), Origin::Disk)), "{how}");
     }
-    // Of each damage both who reads and who replaces is told.
+    // Each damage is reported to who reads and to who replaces.
     assert!(WARNINGS.load(Ordering::Relaxed) >= 2000);
     assert_eq!(seen.len(), 8, "every kind of damage was tried: {seen:?}");
 }

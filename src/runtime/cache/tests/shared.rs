@@ -112,9 +112,10 @@ fn machine(store: &Handle, change: impl FnOnce(&mut Shared)) -> (tempfile::TempD
 
 /// Asks for an entry, whose contents would be made so.
 fn ask(cache: &Cache, n: usize, made: &[u8]) -> (Vec<u8>, Origin) {
-    let found = cache.get_or_make::<Stopped>(Kind::Kernel, &key(n), &Deadline::default(), || {
-        Ok(made.to_vec())
-    });
+    let found =
+        cache.get_or_make::<Stopped>(EntryKind::Kernel, &key(n), &Deadline::default(), || {
+            Ok(made.to_vec())
+        });
     found.expect("there is no deadline")
 }
 
@@ -131,9 +132,9 @@ fn what_one_machine_makes_the_others_find() {
     assert_eq!(store.reads(), reads);
     // Without asking for a maker, too.
     let (_c, third) = machine(&store, |_| ());
-    let found = third.get(Kind::Kernel, &key(1));
+    let found = third.get(EntryKind::Kernel, &key(1));
     assert_eq!(found, Some((b"one".to_vec(), Origin::Shared)));
-    assert_eq!(third.get(Kind::Cubin, &key(1)), None);
+    assert_eq!(third.get(EntryKind::Cubin, &key(1)), None);
 }
 
 #[test]
@@ -174,7 +175,7 @@ fn behind_the_pause_a_store_is_used_again() {
         cache.flush(LONG)
             && store
                 .held()
-                .contains_key(&entry_name(Kind::Kernel, &key(n)))
+                .contains_key(&entry_name(EntryKind::Kernel, &key(n)))
     });
     assert!(found.is_some());
 }
@@ -207,7 +208,7 @@ fn a_full_store_is_still_read() {
 
 #[test]
 fn what_a_store_forges_is_never_loaded() {
-    let (kind, right) = (Kind::Kernel, secret(1));
+    let (kind, right) = (EntryKind::Kernel, secret(1));
     let good = encode(kind, &key(1), b"forged", Some(&right));
     let mut flipped = good.clone();
     flipped[90] ^= 1;
@@ -224,7 +225,7 @@ fn what_a_store_forges_is_never_loaded() {
         ),
         (
             "another kind",
-            encode(Kind::Cubin, &key(1), b"forged", Some(&right)),
+            encode(EntryKind::Cubin, &key(1), b"forged", Some(&right)),
         ),
         ("a bit", flipped),
         ("an end", good[..good.len() - 1].to_vec()),
@@ -256,7 +257,7 @@ fn who_has_no_time_does_not_wait_for_a_store() {
     let (_dir, cache) = machine(&store, |_| ());
     let deadline = Deadline::within(Duration::from_millis(10));
     // It would be waited for a minute. The maker has its own eye on the deadline.
-    let made = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &deadline, || Ok(vec![1]));
+    let made = cache.get_or_make::<Stopped>(EntryKind::Kernel, &key(1), &deadline, || Ok(vec![1]));
     assert_eq!(made, Ok((vec![1], Origin::Made)));
     store.set(Mood::Works);
 }

@@ -3,8 +3,8 @@
 use super::super::{Machine, Outcome, operand, required};
 use super::Slack;
 use crate::interp::error::InterpErrorKind;
+use crate::interp::error_bounds::unit;
 use crate::interp::float;
-use crate::interp::stated::unit;
 use crate::ir::attrs::{Attrs, RmwOp};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::Value;

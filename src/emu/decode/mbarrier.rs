@@ -6,16 +6,16 @@ use super::{Decoder, Result};
 use crate::emu::error::Space;
 use crate::emu::inst::{Address, Dst, Mods, Op, PhaseOp, Src};
 use crate::emu::mbarrier::MBarrier;
-use crate::emu::race::View;
-use crate::emu::types::{Kind, Type};
+use crate::emu::race::Observer;
+use crate::emu::types::{Type, TypeKind};
 
 pub(super) const B32: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 32,
     packed: false,
 };
 pub(super) const B64: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 64,
     packed: false,
 };
@@ -152,7 +152,7 @@ impl<'a> Decoder<'_, 'a> {
                 return self.bad("`.release.cluster` is missing");
             }
             self.arity(0..=0)?;
-            let views = SmallVec::from_slice(&[View::Barriers]);
+            let views = SmallVec::from_slice(&[Observer::Barriers]);
             return Ok(Op::ProxyFence { views });
         }
         self.take("proxy");
@@ -174,7 +174,7 @@ impl<'a> Decoder<'_, 'a> {
             } else {
                 self.arity(0..=0)?;
             }
-            let views = SmallVec::from_slice(&[View::Maps]);
+            let views = SmallVec::from_slice(&[Observer::Maps]);
             return Ok(Op::ProxyFence { views });
         }
         if !self.take("async") {
@@ -182,10 +182,10 @@ impl<'a> Decoder<'_, 'a> {
         }
         self.arity(0..=0)?;
         let shared = self.take("shared::cta") | self.take("shared::cluster");
-        let views: &[View] = match (shared, self.take("global")) {
-            (true, _) => &[View::Shared, View::Barriers],
-            (false, true) => &[View::Global],
-            (false, false) => &[View::Shared, View::Barriers, View::Global],
+        let views: &[Observer] = match (shared, self.take("global")) {
+            (true, _) => &[Observer::Shared, Observer::Barriers],
+            (false, true) => &[Observer::Global],
+            (false, false) => &[Observer::Shared, Observer::Barriers, Observer::Global],
         };
         Ok(Op::ProxyFence {
             views: SmallVec::from_slice(views),

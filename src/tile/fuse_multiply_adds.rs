@@ -19,7 +19,7 @@ use crate::ir::types::{Elem, ValueType};
 use crate::settings::Target;
 
 /// Fuses products into sums; gives the number of fused pairs. Dead products stay behind.
-pub fn contract(func: &mut TileFunction, target: Target) -> usize {
+pub fn fuse_multiply_adds(func: &mut TileFunction, target: Target) -> usize {
     let uses = edit::use_counts(func);
     edit::rewrite(func, |edit, inst| {
         let data = &edit.func.dfg.insts[inst];
@@ -67,7 +67,7 @@ fn lone_product(
 
 #[cfg(test)]
 mod tests {
-    use super::contract;
+    use super::fuse_multiply_adds;
     use crate::settings::Target;
     use crate::tile::eliminate_dead_code::eliminate_dead_code;
     use crate::tile::testing::{check_pass, fixed_point};
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn sums_and_differences_take_a_product_in() {
         check_pass(
-            |func| contract(func, Target::SM_80) + eliminate_dead_code(func),
+            |func| fuse_multiply_adds(func, Target::SM_80) + eliminate_dead_code(func),
             "kernel @k(v0: f32, v1: f32, v2: f32, v3: ptr<f32>) warps(4) {
             block0:
                 v4 = fmul v0, v1 : f32
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn products_used_twice_or_from_outside_stay() {
         fixed_point(
-            |func| contract(func, Target::SM_80),
+            |func| fuse_multiply_adds(func, Target::SM_80),
             "kernel @k(v0: f32, v1: f32, v2: i1, v3: ptr<f32>) warps(4) {
             block0:
                 v4 = fmul v0, v1 : f32
@@ -133,8 +133,8 @@ mod tests {
                 store v2, v4
                 return
             }";
-        fixed_point(|func| contract(func, Target::SM_75), text);
+        fixed_point(|func| fuse_multiply_adds(func, Target::SM_75), text);
         let mut func = crate::text::parse::parse_tile(text).expect("valid text");
-        assert_eq!(contract(&mut func, Target::SM_80), 1);
+        assert_eq!(fuse_multiply_adds(&mut func, Target::SM_80), 1);
     }
 }

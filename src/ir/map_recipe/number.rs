@@ -10,7 +10,7 @@ pub(super) const MAX_NODES: usize = 256;
 /// A number made of a kernel's arguments and the extents of its grid, in 64 bits with sign. Nothing wraps: where an operation
 /// overflows there is no number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Number {
+pub enum HostNumber {
     /// This number.
     Const(i64),
     /// The parameter of the kernel with this index, of integer type, sign-extended (truth values as 0 and 1).
@@ -18,7 +18,7 @@ pub enum Number {
     /// The extent of the grid along an axis.
     Programs(u8),
     /// Two numbers combined.
-    Op(NumberOp, Box<[Number; 2]>),
+    Op(NumberOp, Box<[HostNumber; 2]>),
 }
 
 coded_enum! {
@@ -99,25 +99,25 @@ fn bits(bits: i64) -> Option<u32> {
     u32::try_from(bits).ok().filter(|bits| *bits <= 64)
 }
 
-impl Number {
+impl HostNumber {
     /// Two numbers combined; a constant where both are and there is one.
-    pub fn op(op: NumberOp, a: Number, b: Number) -> Number {
-        if let (Number::Const(a), Number::Const(b)) = (&a, &b)
+    pub fn op(op: NumberOp, a: HostNumber, b: HostNumber) -> HostNumber {
+        if let (HostNumber::Const(a), HostNumber::Const(b)) = (&a, &b)
             && let Some(number) = op.eval(*a, *b)
         {
-            return Number::Const(number);
+            return HostNumber::Const(number);
         }
-        Number::Op(op, Box::new([a, b]))
+        HostNumber::Op(op, Box::new([a, b]))
     }
 
     /// The number for these arguments and this grid. None where an operation has no result and where a parameter is not known.
     /// Allocates nothing.
     pub fn eval(&self, params: &dyn Fn(u32) -> Option<i64>, grid: [u32; 3]) -> Option<i64> {
         match self {
-            Number::Const(number) => Some(*number),
-            Number::Param(index) => params(*index),
-            Number::Programs(axis) => grid.get(usize::from(*axis)).map(|&n| i64::from(n)),
-            Number::Op(op, operands) => {
+            HostNumber::Const(number) => Some(*number),
+            HostNumber::Param(index) => params(*index),
+            HostNumber::Programs(axis) => grid.get(usize::from(*axis)).map(|&n| i64::from(n)),
+            HostNumber::Op(op, operands) => {
                 let [a, b] = &**operands;
                 op.eval(a.eval(params, grid)?, b.eval(params, grid)?)
             }
@@ -127,42 +127,42 @@ impl Number {
     /// Calls `visit` for every parameter that it reads.
     pub fn params(&self, visit: &mut dyn FnMut(u32)) {
         match self {
-            Number::Const(_) | Number::Programs(_) => {}
-            Number::Param(index) => visit(*index),
-            Number::Op(_, operands) => operands.iter().for_each(|number| number.params(visit)),
+            HostNumber::Const(_) | HostNumber::Programs(_) => {}
+            HostNumber::Param(index) => visit(*index),
+            HostNumber::Op(_, operands) => operands.iter().for_each(|number| number.params(visit)),
         }
     }
 
     /// Whether the extent of the grid along some axis is part of it.
     pub fn reads_grid(&self) -> bool {
         match self {
-            Number::Const(_) | Number::Param(_) => false,
-            Number::Programs(_) => true,
-            Number::Op(_, operands) => operands.iter().any(Number::reads_grid),
+            HostNumber::Const(_) | HostNumber::Param(_) => false,
+            HostNumber::Programs(_) => true,
+            HostNumber::Op(_, operands) => operands.iter().any(HostNumber::reads_grid),
         }
     }
 
     /// An axis that it names and grids do not have.
     pub(crate) fn bad_axis(&self) -> Option<u8> {
         match self {
-            Number::Const(_) | Number::Param(_) => None,
-            Number::Programs(axis) => (*axis > 2).then_some(*axis),
-            Number::Op(_, operands) => operands.iter().find_map(Number::bad_axis),
+            HostNumber::Const(_) | HostNumber::Param(_) => None,
+            HostNumber::Programs(axis) => (*axis > 2).then_some(*axis),
+            HostNumber::Op(_, operands) => operands.iter().find_map(HostNumber::bad_axis),
         }
     }
 }
 
 /// As in `add(p3, mul(64, cdiv(p4, 64)))`; extents of the grid are `gridx`, `gridy` and `gridz`.
-impl fmt::Display for Number {
+impl fmt::Display for HostNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Number::Const(number) => write!(f, "{number}"),
-            Number::Param(index) => write!(f, "p{index}"),
-            Number::Programs(axis) => match AXES.get(usize::from(*axis)) {
+            HostNumber::Const(number) => write!(f, "{number}"),
+            HostNumber::Param(index) => write!(f, "p{index}"),
+            HostNumber::Programs(axis) => match AXES.get(usize::from(*axis)) {
                 Some(name) => f.write_str(name),
                 None => write!(f, "grid{axis}"),
             },
-            Number::Op(op, operands) => {
+            HostNumber::Op(op, operands) => {
                 let [a, b] = &**operands;
                 write!(f, "{}({a}, {b})", op.name())
             }

@@ -15,7 +15,7 @@ use std::fmt;
 
 use super::types::Scalar;
 
-pub use number::{Number, NumberOp};
+pub use number::{HostNumber, NumberOp};
 pub use parse::RecipeError;
 
 /// Most dimensions of a tensor map.
@@ -31,13 +31,13 @@ pub struct MapRecipe {
     /// Index of the kernel's parameter that points into the tensor.
     pub base: u32,
     /// Elements from there to the tensor's first.
-    pub offset: Number,
+    pub offset: HostNumber,
     /// Elements of the tensor.
     pub elem: Scalar,
     /// Extents of the tensor.
-    pub extents: Vec<Number>,
+    pub extents: Vec<HostNumber>,
     /// Elements from one index to the next, of all dimensions but the last, whose stride is 1.
-    pub strides: Vec<Number>,
+    pub strides: Vec<HostNumber>,
     /// Extents of the box that one copy moves.
     pub tile: Vec<u32>,
     /// Bytes within which 16-byte pieces of shared memory change places: 32, 64 or 128; 0 if they do not.
@@ -45,7 +45,7 @@ pub struct MapRecipe {
     /// Whether elements outside of the tensor read as NaN and not as zero.
     pub nan: bool,
     /// Whether the map describes what the kernel reads: not where this is zero or fails.
-    pub condition: Number,
+    pub condition: HostNumber,
 }
 
 /// What the driver encodes. Dimensions are listed from the innermost one; entries beyond `rank` are zero.
@@ -122,7 +122,7 @@ impl MapRecipe {
         params: &dyn Fn(u32) -> Option<i64>,
         grid: [u32; 3],
     ) -> Option<Resolved> {
-        let eval = |number: &Number| number.eval(params, grid);
+        let eval = |number: &HostNumber| number.eval(params, grid);
         if self.check().is_err() || eval(&self.condition)? == 0 {
             return None;
         }
@@ -152,7 +152,7 @@ impl MapRecipe {
     }
 
     /// Every number of the recipe.
-    pub fn numbers(&self) -> impl Iterator<Item = &Number> {
+    pub fn numbers(&self) -> impl Iterator<Item = &HostNumber> {
         [&self.offset, &self.condition]
             .into_iter()
             .chain(&self.extents)

@@ -1,15 +1,15 @@
 //! Arrivals and bytes at barriers in shared memory, and the phases that they complete.
 
+use super::super::async_work::{Transfer, Work};
 use super::super::error::{Fault, Space};
 use super::super::inst::{Dst, Inst, Op, PhaseOp, Scope};
 use super::super::mbarrier::MBarrier;
 use super::super::mem::SHARED_BASE;
-use super::super::pending::{Transfer, Work};
 use super::super::race::{GENERIC, PROGRESS, Record, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::Warp;
-use super::access::Place;
-use super::phase::trouble;
+use super::access::AccessTarget;
+use super::mbarrier::trouble;
 
 impl Machine<'_> {
     /// Arrivals and bytes of the lanes of `mask` at one barrier.
@@ -19,7 +19,7 @@ impl Machine<'_> {
         cta: &mut CtaState,
         warp: &mut Warp,
         mask: u32,
-        place: Place,
+        place: AccessTarget,
         op: PhaseOp,
         values: &[u64; 32],
         (dst, line): (Dst, u32),

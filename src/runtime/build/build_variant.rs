@@ -21,7 +21,7 @@ use crate::settings::{Target, Usage, spilled_bytes};
 use crate::runtime::api::deadline::{Deadline, FOREVER, Stopped};
 use crate::runtime::api::device::Backend;
 use crate::runtime::api::error::RuntimeError;
-use crate::runtime::api::program::{Made, Param};
+use crate::runtime::api::program::{LoweredProgram, Param};
 use crate::runtime::api::report::{Prediction, Report, Timing};
 use crate::runtime::build::blueprint::Blueprint;
 use crate::runtime::build::dump::file_name;
@@ -30,8 +30,8 @@ use crate::runtime::build::gpu;
 use crate::runtime::build::locate;
 use crate::runtime::build::pool;
 use crate::runtime::build::stored::Stored;
-use crate::runtime::cache::{Key, KeyBuilder, Kind, Origin};
-use crate::runtime::execute::executable::{Code, Executable};
+use crate::runtime::cache::{EntryKind, Key, KeyBuilder, Origin};
+use crate::runtime::execute::executable::{Executable, LoadedCode};
 use crate::runtime::specialize::arg_tree;
 use crate::runtime::specialize::table::Classes;
 
@@ -104,7 +104,7 @@ pub(in crate::runtime) fn build(
             let module = emu::Module::parse(&stored.ptx)
                 .map_err(|error| refused(kernel, &stored, &error))?;
             report.timing.assemble = clock.elapsed();
-            Code::Emulated(module)
+            LoadedCode::Emulated(module)
         }
         #[cfg(feature = "cuda")]
         Backend::Gpu(device) => {
@@ -275,7 +275,7 @@ fn obtain_kernel(
     let clock = Instant::now();
     let cache = kernel.device.cache();
     let mut made = None;
-    let found = cache.get_or_make(Kind::Kernel, &key, deadline, || {
+    let found = cache.get_or_make(EntryKind::Kernel, &key, deadline, || {
         let stored = compile_kernel(kernel, classes, &key, deadline, timing)?;
         let bytes = stored.encode();
         made = Some(stored);
@@ -293,7 +293,7 @@ fn obtain_kernel(
         None => {
             // The sum fits and the contents do not: a build of the same number with other contents wrote it.
             let stored = compile_kernel(kernel, classes, &key, deadline, timing)?;
-            cache.put(Kind::Kernel, &key, &stored.encode());
+            cache.put(EntryKind::Kernel, &key, &stored.encode());
             Ok((stored, Origin::Made))
         }
     }
@@ -344,7 +344,7 @@ fn dump_name(kernel: &Blueprint, key: &Key) -> String {
 pub(in crate::runtime) fn lower(
     kernel: &Blueprint,
     classes: &Classes,
-) -> Result<Made, RuntimeError> {
+) -> Result<LoweredProgram, RuntimeError> {
     span!(DEBUG, "lower", kernel = kernel.name.as_str());
     let classes = kernel.by_param(classes);
     let (source, target) = (&kernel.source, kernel.device.target());

@@ -1,7 +1,7 @@
 //! From values of a kernel to numbers that a launcher computes.
 
 use super::number::{MAX_DEPTH, MAX_NODES};
-use super::{Number, NumberOp};
+use super::{HostNumber, NumberOp};
 use crate::ir::attrs::{Attrs as _, IntPred};
 use crate::ir::dfg::ValueDef;
 use crate::ir::entities::Value;
@@ -9,7 +9,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Scalar};
 
-impl Number {
+impl HostNumber {
     /// The number that a scalar of integer type is, signed, in every program of a launch (truth values as 0 and 1).
     ///
     /// It is exact or nothing: arithmetic of the kernel wraps and that of numbers does not, so wherever a step could wrap or
@@ -19,33 +19,35 @@ impl Number {
     ///
     /// None for values that depend on more than parameters, constants and the extents of the grid, for ops that have no
     /// counterpart, and for what would become too large to be worth it.
-    pub fn of(func: &TileFunction, value: Value) -> Option<Number> {
+    pub fn of(func: &TileFunction, value: Value) -> Option<HostNumber> {
         let mut nodes = MAX_NODES;
         of(func, value, 0, &mut nodes)
     }
 
     /// This number if it has so many bits with sign; the check is left out where it always holds.
-    fn signed(self, bits: u32) -> Option<Number> {
+    fn signed(self, bits: u32) -> Option<HostNumber> {
         self.checked(NumberOp::Signed, bits)
     }
 
     /// This number if it has so many bits without sign.
-    fn unsigned(self, bits: u32) -> Option<Number> {
+    fn unsigned(self, bits: u32) -> Option<HostNumber> {
         self.checked(NumberOp::Unsigned, bits)
     }
 
-    fn checked(self, op: NumberOp, bits: u32) -> Option<Number> {
+    fn checked(self, op: NumberOp, bits: u32) -> Option<HostNumber> {
         match (&self, op) {
             // Numbers have 64 bits themselves.
             (_, NumberOp::Signed) if bits >= 64 => Some(self),
             // A constant is there or it is not.
-            (Number::Const(number), _) => op.eval(*number, i64::from(bits)).map(Number::Const),
-            _ => Some(Number::op(op, self, Number::Const(i64::from(bits)))),
+            (HostNumber::Const(number), _) => {
+                op.eval(*number, i64::from(bits)).map(HostNumber::Const)
+            }
+            _ => Some(HostNumber::op(op, self, HostNumber::Const(i64::from(bits)))),
         }
     }
 }
 
-fn of(func: &TileFunction, value: Value, depth: usize, nodes: &mut usize) -> Option<Number> {
+fn of(func: &TileFunction, value: Value, depth: usize, nodes: &mut usize) -> Option<HostNumber> {
     // A value that is used often is written out at each use, so the number's size is what must be bounded.
     *nodes = nodes.checked_sub(1)?;
     if depth > MAX_DEPTH / 2 {
@@ -61,27 +63,27 @@ fn of(func: &TileFunction, value: Value, depth: usize, nodes: &mut usize) -> Opt
     let bits = scalar.bits();
     let inst = match data.def {
         ValueDef::Param(block, index) => {
-            return (block == func.entry).then_some(Number::Param(u32::from(index)));
+            return (block == func.entry).then_some(HostNumber::Param(u32::from(index)));
         }
         ValueDef::Result(inst, _) => func.dfg.insts.get(inst)?,
     };
     let mut operand = |index: usize| of(func, *inst.args.get(index)?, depth + 1, nodes);
     let is_truth = scalar == Scalar::I1;
     let constant = |index: usize| match operand_const(func, *inst.args.get(index)?)? {
-        shift if (0..i64::from(bits) - 1).contains(&shift) => Some(Number::Const(1 << shift)),
+        shift if (0..i64::from(bits) - 1).contains(&shift) => Some(HostNumber::Const(1 << shift)),
         _ => None,
     };
-    let two = |op, a, b| Some(Number::op(op, a, b));
+    let two = |op, a, b| Some(HostNumber::op(op, a, b));
     match inst.op {
         TileOp::Const => {
             let value = *inst.value()?;
             let unused = 64 - bits;
-            Some(Number::Const(match is_truth {
+            Some(HostNumber::Const(match is_truth {
                 true => (value & 1) as i64,
                 false => (value << unused) as i64 >> unused,
             }))
         }
-        TileOp::NumPrograms => Some(Number::Programs(*inst.axis()?)),
+        TileOp::NumPrograms => Some(HostNumber::Programs(*inst.axis()?)),
         TileOp::Iadd if !is_truth => two(NumberOp::Add, operand(0)?, operand(1)?)?.signed(bits),
         TileOp::Isub if !is_truth => two(NumberOp::Sub, operand(0)?, operand(1)?)?.signed(bits),
         TileOp::Imul if !is_truth => two(NumberOp::Mul, operand(0)?, operand(1)?)?.signed(bits),
@@ -90,7 +92,7 @@ fn of(func: &TileFunction, value: Value, depth: usize, nodes: &mut usize) -> Opt
             let (a, b) = (operand(0)?, operand(1)?);
             match b {
                 // The quotient has no more bits than the dividend.
-                Number::Const(by) if by > 0 => two(NumberOp::Div, a, b),
+                HostNumber::Const(by) if by > 0 => two(NumberOp::Div, a, b),
                 _ => two(NumberOp::Div, a, b)?.signed(bits),
             }
         }
@@ -113,7 +115,7 @@ fn of(func: &TileFunction, value: Value, depth: usize, nodes: &mut usize) -> Opt
             match (inst.op, from) {
                 // A truth value is 0 or 1 already; with sign it would be -1.
                 (TileOp::Zext, 1) => Some(number),
-                (_, 1) => two(NumberOp::Sub, Number::Const(0), number),
+                (_, 1) => two(NumberOp::Sub, HostNumber::Const(0), number),
                 (TileOp::Zext, _) => number.unsigned(from - 1),
                 _ => Some(number),
             }
@@ -147,7 +149,7 @@ fn of(func: &TileFunction, value: Value, depth: usize, nodes: &mut usize) -> Opt
 /// A constant operand, with sign.
 fn operand_const(func: &TileFunction, value: Value) -> Option<i64> {
     match of(func, value, 0, &mut 1)? {
-        Number::Const(number) => Some(number),
+        HostNumber::Const(number) => Some(number),
         _ => None,
     }
 }

@@ -8,15 +8,15 @@ use super::{Stats, params};
 use crate::device_print;
 use crate::ir::dfg::SourceLoc;
 use crate::ir::function::ThreadFunction;
-use crate::ir::recipe::{MAP_ALIGN, MAP_BYTES};
+use crate::ir::map_recipe::{MAP_ALIGN, MAP_BYTES};
 use crate::ir::types::{AddressSpace, Elem};
-use crate::machine::code::{Code, Edge, End};
-use crate::machine::inst::{Arg, Form, InstGroup, MInst, Modifier, Ptx, PtxType};
+use crate::machine::function::{Edge, MachineFunction, Terminator};
+use crate::machine::inst::{InstGroup, MInst, Modifier, Operand, OperandForm, Ptx, PtxType};
 use crate::machine::print::Printer;
 use crate::machine::select::bits_type;
 use crate::machine::select::memory::param_type;
 use crate::regalloc::reg::RegClass;
-use crate::regalloc::{Allocation, Move, Source};
+use crate::regalloc::{Allocation, Move, MoveSource};
 use crate::settings::{Options, PtxVersion, Target};
 
 /// Least alignment of the shared memory's start in bytes; PTX vectors need no more.
@@ -25,7 +25,7 @@ const SHARED_ALIGN: u32 = 16;
 /// The text of a kernel, the PTX version it needs, and its numbers.
 pub(crate) fn write(
     func: &ThreadFunction,
-    code: &Code,
+    code: &MachineFunction,
     allocation: &Allocation,
     target: Target,
     options: &Options,
@@ -81,7 +81,7 @@ fn legal_name(name: &str) -> String {
 
 struct Writer<'a> {
     text: Printer<'a>,
-    code: &'a Code,
+    code: &'a MachineFunction,
     allocation: &'a Allocation,
     n_labels: usize,
     /// Line that `.loc` named last.
@@ -190,16 +190,16 @@ impl Writer<'_> {
     }
 
     /// The end of block `index`; the next one is fallen into where that is possible.
-    fn end(&mut self, index: usize, end: &End) {
+    fn end(&mut self, index: usize, end: &Terminator) {
         let next = index + 1;
         let moves = &self.allocation.moves[index];
         match end {
-            End::Return => {
+            Terminator::Return => {
                 self.text.out += "\tret;\n";
                 self.stats.branches += 1;
             }
-            End::Jump(edge) => self.leave(edge, &moves[0], next),
-            End::Branch {
+            Terminator::Jump(edge) => self.leave(edge, &moves[0], next),
+            Terminator::Branch {
                 cond,
                 then,
                 otherwise,
@@ -255,8 +255,8 @@ impl Writer<'_> {
             self.text.name(m.class, m.to);
             self.text.out += ", ";
             match m.source {
-                Source::Register(name) => self.text.name(m.class, name),
-                Source::Number(bits) => self.text.immediate(bits, bits_type(m.class)),
+                MoveSource::Register(name) => self.text.name(m.class, name),
+                MoveSource::Number(bits) => self.text.immediate(bits, bits_type(m.class)),
             }
             self.text.out += ";\n";
             self.stats.moves += 1;
@@ -287,7 +287,7 @@ impl Writer<'_> {
         }
     }
 
-    fn inst(&mut self, inst: &MInst, args: &[Arg]) {
+    fn inst(&mut self, inst: &MInst, args: &[Operand]) {
         if inst.op == Ptx::Undefined {
             return;
         }
@@ -309,7 +309,7 @@ impl Writer<'_> {
             }
             n_written += 1;
             for (i, (&(form, _), &arg)) in inst.op.info().operands.iter().zip(args).enumerate() {
-                if matches!(form, Form::Held | Form::Kept) {
+                if matches!(form, OperandForm::Held | OperandForm::Kept) {
                     continue;
                 }
                 self.text.out += if i == 0 { " " } else { ", " };
@@ -338,9 +338,9 @@ impl Writer<'_> {
     }
 
     /// Whether a copy's source and destination have one name.
-    fn is_idle(&self, args: &[Arg], rep: u16) -> bool {
+    fn is_idle(&self, args: &[Operand], rep: u16) -> bool {
         match args {
-            [Arg::Regs(to), Arg::Regs(from)] => {
+            [Operand::Regs(to), Operand::Regs(from)] => {
                 let name =
                     |view| self.allocation.names[self.text.element(view, rep).as_u32() as usize];
                 name(*to) == name(*from)

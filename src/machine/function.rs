@@ -4,22 +4,22 @@ use std::ops::Range;
 
 use cranelift_entity::EntitySet;
 
-use super::inst::{Arg, MInst};
+use super::inst::{MInst, Operand};
 use crate::ir::dfg::SourceLoc;
-use crate::regalloc::reg::{Registers, Unit, View};
+use crate::regalloc::reg::{RegView, Registers, Unit};
 
 /// A way from the end of one block to the start of another; each parameter of the target gets the argument at its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
-    /// Position of the target in [`Code::blocks`].
+    /// Position of the target in [`MachineFunction::blocks`].
     pub(crate) target: usize,
-    /// Arguments: a range of [`Code::edge_args`].
+    /// Arguments: a range of [`MachineFunction::edge_args`].
     pub(crate) args: Range<usize>,
 }
 
 /// How a block ends.
 #[derive(Clone, Debug)]
-pub(crate) enum End {
+pub(crate) enum Terminator {
     /// The kernel is finished.
     Return,
     /// To one block.
@@ -35,13 +35,13 @@ pub(crate) enum End {
     },
 }
 
-impl End {
+impl Terminator {
     /// The ways out.
     pub(crate) fn edges(&self) -> impl Iterator<Item = &Edge> {
         let (first, second) = match self {
-            End::Return => (None, None),
-            End::Jump(edge) => (Some(edge), None),
-            End::Branch {
+            Terminator::Return => (None, None),
+            Terminator::Jump(edge) => (Some(edge), None),
+            Terminator::Branch {
                 then, otherwise, ..
             } => (Some(then), Some(otherwise)),
         };
@@ -52,29 +52,29 @@ impl End {
 /// A block.
 #[derive(Clone, Debug)]
 pub(crate) struct CodeBlock {
-    /// Range of [`Code::insts`].
+    /// Range of [`MachineFunction::insts`].
     pub(crate) insts: Range<usize>,
     /// Parameters, each a whole group; empty for the entry.
-    pub(crate) params: Vec<View>,
+    pub(crate) params: Vec<RegView>,
     /// How it ends.
-    pub(crate) end: End,
+    pub(crate) end: Terminator,
     /// Source line of its end.
     pub(crate) end_loc: SourceLoc,
 }
 
 /// A kernel.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Code {
+pub(crate) struct MachineFunction {
     /// Virtual registers.
     pub(crate) regs: Registers,
     /// Instructions, block by block.
     pub(crate) insts: Vec<MInst>,
     /// Operands of all instructions.
-    pub(crate) args: Vec<Arg>,
+    pub(crate) args: Vec<Operand>,
     /// Templates of inline PTX.
     pub(crate) texts: Vec<String>,
     /// Arguments of all edges.
-    pub(crate) edge_args: Vec<Arg>,
+    pub(crate) edge_args: Vec<Operand>,
     /// Blocks, entry first.
     pub(crate) blocks: Vec<CodeBlock>,
     /// Registers that a load writes and one instruction of the block reads.
@@ -87,9 +87,9 @@ pub(crate) struct Code {
     pub(crate) width: Option<u32>,
 }
 
-impl Code {
+impl MachineFunction {
     /// The operands of an instruction.
-    pub(crate) fn args(&self, inst: &MInst) -> &[Arg] {
+    pub(crate) fn args(&self, inst: &MInst) -> &[Operand] {
         let first = inst.first_arg as usize;
         &self.args[first..first + inst.op.info().operands.len()]
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::number::{AXES, MAX_DEPTH};
-use super::{MapRecipe, Number, NumberOp};
+use super::{HostNumber, MapRecipe, NumberOp};
 use crate::ir::types::Scalar;
 
 /// A text that is no recipe, or no number of one.
@@ -17,10 +17,10 @@ pub struct RecipeError {
     rest: String,
 }
 
-impl FromStr for Number {
+impl FromStr for HostNumber {
     type Err = RecipeError;
 
-    fn from_str(text: &str) -> Result<Number, RecipeError> {
+    fn from_str(text: &str) -> Result<HostNumber, RecipeError> {
         let mut reader = Reader { rest: text };
         let number = reader.number(0)?;
         reader.end()?;
@@ -93,20 +93,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn number(&mut self, depth: usize) -> Result<Number, RecipeError> {
+    fn number(&mut self, depth: usize) -> Result<HostNumber, RecipeError> {
         if depth > MAX_DEPTH {
             return self.fail(format!("numbers are nested at most {MAX_DEPTH} deep"));
         }
         let start = self.rest;
         let word = self.word();
         if let Ok(number) = word.parse() {
-            return Ok(Number::Const(number));
+            return Ok(HostNumber::Const(number));
         }
         if let Some(axis) = AXES.iter().position(|name| *name == word) {
-            return Ok(Number::Programs(axis as u8));
+            return Ok(HostNumber::Programs(axis as u8));
         }
         if let Some(index) = word.strip_prefix('p').and_then(|n| n.parse().ok()) {
-            return Ok(Number::Param(index));
+            return Ok(HostNumber::Param(index));
         }
         let Some(op) = NumberOp::ALL.iter().find(|op| op.name() == word) else {
             self.rest = start;
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         self.expect(",")?;
         let b = self.number(depth + 1)?;
         self.expect(")")?;
-        Ok(Number::Op(*op, Box::new([a, b])))
+        Ok(HostNumber::Op(*op, Box::new([a, b])))
     }
 
     fn list<T>(

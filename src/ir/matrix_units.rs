@@ -8,7 +8,7 @@ use super::types::{Elem, Scalar};
 use crate::settings::{Exists, Target, exists};
 
 #[macro_use]
-#[path = "../../isa/units.rs"]
+#[path = "../../isa/matrix_units.rs"]
 mod table;
 pub(crate) use for_each_unit;
 

@@ -12,10 +12,10 @@ use std::mem::take;
 use super::super::error::{Fault, Space};
 use super::super::inst::{Inst, Op, PhaseOp};
 use super::super::mbarrier::{MBarrier, MOST};
-use super::super::race::{Access, PROGRESS, Record, Starting, View, lanes};
-use super::super::sched::{CtaState, Machine, Step, Trouble};
+use super::super::race::{CheckedAccess, Observer, PROGRESS, Record, Starting, lanes};
+use super::super::sched::{CtaState, Machine, StepResult, Trouble};
 use super::super::warp::{State, Warp};
-use super::access::Place;
+use super::access::AccessTarget;
 
 /// Failing `test_wait`s of a CTA, with nothing between them, from which on they block.
 const POLLS: u32 = 256;
@@ -29,7 +29,7 @@ impl Machine<'_> {
         warp: &mut Warp,
         group: usize,
         inst: &Inst,
-    ) -> Result<Step, Trouble> {
+    ) -> Result<StepResult, Trouble> {
         let Op::Phase {
             op,
             address,
@@ -148,20 +148,20 @@ impl Machine<'_> {
             };
             if holds == 0 && blocks {
                 warp.groups[group].state = State::Phase(blocked_at as u32);
-                return Ok(Step::Stop);
+                return Ok(StepResult::Stop);
             }
             if let Some(pred) = *pred {
                 warp.set_predicate(pred, active, holds, u32::MAX);
             }
             warp.groups[group].pc += 1;
             return Ok(if holds == active {
-                Step::Continue
+                StepResult::Continue
             } else {
-                Step::Stop
+                StepResult::Stop
             });
         }
         warp.groups[group].pc += 1;
-        Ok(Step::Continue)
+        Ok(StepResult::Continue)
     }
 
     /// Where a barrier stands.
@@ -172,7 +172,7 @@ impl Machine<'_> {
         lane: u32,
         space: Space,
         address: u64,
-    ) -> Result<Place, Trouble> {
+    ) -> Result<AccessTarget, Trouble> {
         let place = self.locate(cta, warp, lane, space, address, BYTES)?;
         if !matches!(place.space, Space::Shared | Space::Cluster) {
             let reason = format!("the address is one of the {} space", place.space);
@@ -187,7 +187,7 @@ impl Machine<'_> {
         warp: &Warp,
         lane: u32,
         line: u32,
-        place: Place,
+        place: AccessTarget,
         count: u64,
     ) -> Result<(), Trouble> {
         let count = count as u32;
@@ -215,12 +215,12 @@ impl Machine<'_> {
         warp: &Warp,
         lane: u32,
         line: u32,
-        place: Place,
+        place: AccessTarget,
     ) -> Result<(), Trouble> {
         if !self.options.check_races {
             return Ok(());
         }
-        let access = Access {
+        let access = CheckedAccess {
             lane,
             line,
             read: false,
@@ -237,7 +237,7 @@ impl Machine<'_> {
         cta: &'b mut CtaState,
         warp: &Warp,
         lane: u32,
-        place: Place,
+        place: AccessTarget,
     ) -> Result<&'b mut MBarrier, Trouble> {
         let is_overwritten = is_overwritten(cta, place);
         let Some(barrier) = cta.mbarriers.get_mut(&place.offset) else {
@@ -250,7 +250,7 @@ impl Machine<'_> {
         }
         if self.options.check_races
             && !warp.clock.knows_at_all(lane, barrier.init)
-            && !warp.clock.sees(lane, View::Barriers, barrier.init)
+            && !warp.clock.sees(lane, Observer::Barriers, barrier.init)
         {
             let reason = format!(
                 "nothing orders its initialisation in {} before this use",
@@ -267,14 +267,14 @@ impl Machine<'_> {
         cta: &mut CtaState,
         warp: &Warp,
         lane: u32,
-        place: Place,
+        place: AccessTarget,
     ) -> Result<(), Trouble> {
         let check_races = self.options.check_races;
         let barrier = self.use_barrier(cta, warp, lane, place)?;
         let party = Starting {
             clock: &warp.clock,
             agent: barrier.engine,
-            view: Some(View::Barriers),
+            view: Some(Observer::Barriers),
         };
         if check_races && !party.knows_write(lane, barrier.init) {
             let reason = format!(
@@ -288,11 +288,11 @@ impl Machine<'_> {
     }
 }
 
-fn is_overwritten(cta: &CtaState, place: Place) -> bool {
+fn is_overwritten(cta: &CtaState, place: AccessTarget) -> bool {
     (0..BYTES as usize).any(|i| cta.shared.is_written(place.offset + i, 1))
 }
 
-pub(super) fn trouble(lane: u32, place: Place, reason: String) -> Trouble {
+pub(super) fn trouble(lane: u32, place: AccessTarget, reason: String) -> Trouble {
     let address = place.address;
     (lane, Fault::MBarrier { address, reason })
 }

@@ -1,12 +1,12 @@
 //! Numbers of other types than a program gives its parameters: `n: tl.int64` takes an `i32`, as Triton does.
 
-use crate::runtime::api::argument::{Arg, ArgList, Class, Number};
+use crate::runtime::api::argument::{Arg, ArgList, ArgNumber, Class};
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
-use crate::runtime::build::blueprint::Slot;
+use crate::runtime::build::blueprint::ArgSlot;
 use crate::runtime::specialize::arg_tree;
 
-impl Slot {
+impl ArgSlot {
     /// Whether an argument is not of the type that it must be of; what is absent or a tuple has none.
     pub(in crate::runtime) fn is_to_convert(&self, arg: &Arg<'_>) -> bool {
         let is_other = |dtype| Class::number(dtype) != Class(arg.class).plain();
@@ -28,7 +28,7 @@ impl KernelInner {
             return Ok(None);
         }
         let by_param = arg_tree::split(args);
-        let is_to_convert = |(args, slot): (&&[Arg<'_>], &Slot)| match args {
+        let is_to_convert = |(args, slot): (&&[Arg<'_>], &ArgSlot)| match args {
             [arg] => !arg.is_mark() && slot.is_to_convert(arg),
             _ => false,
         };
@@ -48,12 +48,12 @@ impl KernelInner {
     }
 
     /// The number in the type of its parameter.
-    fn convert(&self, slot: &Slot, arg: &Arg<'_>) -> Result<Arg<'static>, RuntimeError> {
+    fn convert(&self, slot: &ArgSlot, arg: &Arg<'_>) -> Result<Arg<'static>, RuntimeError> {
         let converted = slot.pinned.and_then(|dtype| arg.as_dtype(dtype));
         converted.ok_or_else(|| {
             let wanted = slot.pinned.map_or_else(String::new, |d| d.to_string());
             let problem = match arg.number_of() {
-                Some((_, Number::Int(n))) => {
+                Some((_, ArgNumber::Int(n))) => {
                     format!("{n} does not fit {wanted}, which its annotation says")
                 }
                 _ => {

@@ -20,29 +20,29 @@ use crate::tile::edit::rename_uses;
 
 /// What stands in front of an access: the number that a coordinate is, from values that are there.
 #[derive(Debug)]
-pub(super) enum Number {
+pub(super) enum CoordinateExpr {
     /// A value that is there.
     Known(Value),
     /// A constant.
     Const(i64),
     /// The lower 32 bits.
-    Narrow(Box<Number>),
+    Narrow(Box<CoordinateExpr>),
     /// Two numbers combined.
-    Op(TileOp, Box<[Number; 2]>),
+    Op(TileOp, Box<[CoordinateExpr; 2]>),
 }
 
-fn op(op: TileOp, a: Number, b: Number) -> Number {
-    Number::Op(op, Box::new([a, b]))
+fn op(op: TileOp, a: CoordinateExpr, b: CoordinateExpr) -> CoordinateExpr {
+    CoordinateExpr::Op(op, Box::new([a, b]))
 }
 
 /// The number that a sum is, of what is known where an access stands, modulo 2^32; none if something is not.
-pub(super) fn number(forms: &mut Forms<'_>, access: Inst, poly: &Poly) -> Option<Number> {
+pub(super) fn number(forms: &mut Forms<'_>, access: Inst, poly: &Poly) -> Option<CoordinateExpr> {
     let is_there = |value: &Value| dominates(forms, *value, access);
     if let Some(&value) = forms.known(poly).iter().find(|value| is_there(value)) {
-        return Some(Number::Known(value));
+        return Some(CoordinateExpr::Known(value));
     }
     if let Some(number) = poly.number() {
-        return Some(Number::Const(number));
+        return Some(CoordinateExpr::Const(number));
     }
     // What stays the same in loops is told apart from what does not, and numbers from the rest, so that both may be known.
     let moves = |m: &Monomial| m.atoms().iter().any(|atom| matches!(atom, Atom::Trip(_)));
@@ -74,7 +74,12 @@ pub(super) fn number(forms: &mut Forms<'_>, access: Inst, poly: &Poly) -> Option
     sum
 }
 
-fn product(forms: &mut Forms<'_>, access: Inst, monomial: &Monomial, mut c: i64) -> Option<Number> {
+fn product(
+    forms: &mut Forms<'_>,
+    access: Inst,
+    monomial: &Monomial,
+    mut c: i64,
+) -> Option<CoordinateExpr> {
     let mut out = None;
     for &atom in monomial.atoms() {
         let factor = match atom {
@@ -93,20 +98,20 @@ fn product(forms: &mut Forms<'_>, access: Inst, monomial: &Monomial, mut c: i64)
     }
     Some(match out? {
         out if c == 1 => out,
-        out => op(TileOp::Imul, out, Number::Const(c)),
+        out => op(TileOp::Imul, out, CoordinateExpr::Const(c)),
     })
 }
 
-fn narrow(forms: &Forms<'_>, value: Value) -> Number {
-    let known = Number::Known(value);
+fn narrow(forms: &Forms<'_>, value: Value) -> CoordinateExpr {
+    let known = CoordinateExpr::Known(value);
     match forms.func.dfg.ty(value).elem {
-        Elem::I64 => Number::Narrow(Box::new(known)),
+        Elem::I64 => CoordinateExpr::Narrow(Box::new(known)),
         _ => known,
     }
 }
 
 /// Iterations that are over, times a number that divides `c`.
-fn trip(forms: &mut Forms<'_>, inst: Inst, c: i64) -> Option<(Number, i64)> {
+fn trip(forms: &mut Forms<'_>, inst: Inst, c: i64) -> Option<(CoordinateExpr, i64)> {
     let data = &forms.func.dfg.insts[inst];
     let counter = forms.func.dfg.blocks[data.blocks[0].block].params[0];
     let (lo, step) = (data.args[0], data.args[2]);
@@ -155,14 +160,14 @@ fn dominates(forms: &Forms<'_>, value: Value, inst: Inst) -> bool {
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) plan: Plan,
-    pub(super) starts: Vec<Number>,
+    pub(super) starts: Vec<CoordinateExpr>,
 }
 
 /// What makes a map another one: where it starts, and its extents, strides and box.
 type Key = (Value, Host, Vec<(Host, Host, u32)>);
 
 /// Makes the accesses ones of tensor maps.
-pub(super) fn emit(func: &mut TileFunction, hosts: &mut Hosts, planned: &[Planned]) {
+pub(super) fn build(func: &mut TileFunction, hosts: &mut Hosts, planned: &[Planned]) {
     let mut keys: Vec<(Key, Vec<Le>)> = Vec::new();
     let mut of_access = Vec::new();
     for Planned { plan, .. } in planned {
@@ -222,7 +227,7 @@ impl Maker<'_> {
         }
     }
 
-    fn emit(&mut self, mut data: InstData<Tile>, ty: TileType) -> Value {
+    fn build(&mut self, mut data: InstData<Tile>, ty: TileType) -> Value {
         data.loc = self.loc;
         let inst = self.func.dfg.make_inst(data, &[ty]);
         self.made.push(inst);
@@ -230,13 +235,13 @@ impl Maker<'_> {
     }
 
     fn op(&mut self, op: TileOp, args: &[Value], elem: Elem) -> Value {
-        self.emit(InstData::new(op, args), TileType::scalar(elem))
+        self.build(InstData::new(op, args), TileType::scalar(elem))
     }
 
     fn constant(&mut self, number: i64, elem: Elem) -> Value {
         let mut data = InstData::new(TileOp::Const, &[]);
         data.attrs.push(make::value(number as u64));
-        self.emit(data, TileType::scalar(elem))
+        self.build(data, TileType::scalar(elem))
     }
 
     /// A number of the host, as i64.
@@ -274,7 +279,7 @@ impl Maker<'_> {
             Node::Programs(axis) => {
                 let mut data = InstData::new(TileOp::NumPrograms, &[]);
                 data.attrs.push(make::axis(axis));
-                self.emit(data, TileType::scalar(Elem::I32))
+                self.build(data, TileType::scalar(Elem::I32))
             }
             _ => return self.constant(0, Elem::I64),
         };
@@ -305,7 +310,7 @@ impl Maker<'_> {
         let args = [self.host(a), self.host(b)];
         let mut data = InstData::new(TileOp::Icmp, &args);
         data.attrs.push(make::ipred(IntPred::Sle));
-        let holds = self.emit(data, TileType::scalar(Elem::I1));
+        let holds = self.build(data, TileType::scalar(Elem::I1));
         self.conds.insert((a, b), holds);
         holds
     }
@@ -328,18 +333,18 @@ impl Maker<'_> {
         let mut data = InstData::new(TileOp::TensorMap, &args);
         let tile = dims.iter().map(|&(.., tile)| tile).collect();
         data.attrs.push(make::values(tile));
-        self.emit(data, TileType::scalar(Elem::Map(scalar)))
+        self.build(data, TileType::scalar(Elem::Map(scalar)))
     }
 
-    fn number(&mut self, number: &Number) -> Value {
+    fn number(&mut self, number: &CoordinateExpr) -> Value {
         match number {
-            Number::Known(value) => *value,
-            Number::Const(number) => self.constant(*number, Elem::I32),
-            Number::Narrow(inner) => {
+            CoordinateExpr::Known(value) => *value,
+            CoordinateExpr::Const(number) => self.constant(*number, Elem::I32),
+            CoordinateExpr::Narrow(inner) => {
                 let inner = self.number(inner);
                 self.op(TileOp::Itrunc, &[inner], Elem::I32)
             }
-            Number::Op(op, parts) => {
+            CoordinateExpr::Op(op, parts) => {
                 let [a, b] = &**parts;
                 let args = [self.number(a), self.number(b)];
                 self.op(*op, &args, Elem::I32)
@@ -347,7 +352,7 @@ impl Maker<'_> {
         }
     }
 
-    fn access(&mut self, plan: &Plan, starts: &[Number], map: Value) {
+    fn access(&mut self, plan: &Plan, starts: &[CoordinateExpr], map: Value) {
         let data = &self.func.dfg.insts[plan.access];
         self.loc = data.loc;
         let (is_load, rmw) = (data.op == TileOp::Load, data.rmw().copied());
@@ -385,7 +390,7 @@ impl Maker<'_> {
         let mut data = InstData::new(TileOp::Permute, &[block]);
         let dims = order.iter().map(|&dim| dim as u32);
         data.attrs.push(make::dims(dims.collect()));
-        self.emit(data, ty.with_shape(shape))
+        self.build(data, ty.with_shape(shape))
     }
 
     fn load(&mut self, plan: &Plan, old: Value, map: Value, coords: &[Value]) -> Value {
@@ -395,7 +400,7 @@ impl Maker<'_> {
         let shape = Shape::new(&extents).expect("as many elements as the block has");
         let mut data = InstData::new(TileOp::TensorLoad, &[map]);
         data.args.extend(coords.iter().copied());
-        let new = self.emit(data, ty.with_shape(shape));
+        let new = self.build(data, ty.with_shape(shape));
         let place = |dim: usize| order.iter().position(|&d| d == dim).unwrap_or(0);
         let back: Vec<usize> = (0..order.len()).map(place).collect();
         self.permuted(new, &back)
@@ -417,7 +422,7 @@ impl Maker<'_> {
         if wide.len() < extents.len() {
             let shape = Shape::new(&wide).expect("as many elements as the block has");
             let data = InstData::new(TileOp::Reshape, &[block]);
-            block = self.emit(data, ty.with_shape(shape));
+            block = self.build(data, ty.with_shape(shape));
         }
         let mut data = InstData::new(TileOp::TensorStore, &[map, block]);
         data.args.extend(coords.iter().copied());

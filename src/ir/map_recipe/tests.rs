@@ -7,7 +7,7 @@ use crate::text::parse::{parse_thread, parse_tile};
 
 /// Of `p0`, `p1`, ..
 fn eval(text: &str, params: &[i64]) -> Option<i64> {
-    let number: Number = text.parse().expect("a number");
+    let number: HostNumber = text.parse().expect("a number");
     assert_eq!(number.to_string(), text, "numbers read as they print");
     number.eval(
         &|index| params.get(index as usize).copied(),
@@ -88,7 +88,7 @@ fn what_is_no_number_is_refused_with_its_place() {
             "numbers are nested at most 64 deep, at `1, add(1, add(1, add`",
         ),
     ] {
-        let error = text.parse::<Number>().expect_err(text).to_string();
+        let error = text.parse::<HostNumber>().expect_err(text).to_string();
         assert_eq!(error, message);
     }
 }
@@ -177,7 +177,7 @@ fn boxes_that_do_not_exist_are_refused() {
         );
         recipe.check().err().unwrap_or_default()
     };
-    let one = Number::Const(1);
+    let one = HostNumber::Const(1);
     for (message, found) in [
         (
             "a map has 1 to 5 dimensions, this one 6",
@@ -227,7 +227,7 @@ fn numbers(body: &str) -> Vec<(String, Option<String>)> {
     let results = insts.iter().flat_map(|&inst| &func.dfg.insts[inst].results);
     results
         .map(|&value: &Value| {
-            let number = Number::of(&func, value).map(|number| number.to_string());
+            let number = HostNumber::of(&func, value).map(|number| number.to_string());
             (value.to_string(), number)
         })
         .collect()

@@ -8,7 +8,7 @@
 use super::super::error::Space;
 use super::super::inst::Dst;
 use super::super::lane::integer::signed;
-use super::super::race::{Access, Shadow, lanes};
+use super::super::race::{CheckedAccess, Shadow, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::Type;
 use super::super::warp::Warp;
@@ -38,8 +38,8 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    fn access(self, lane: u32, write: bool, same_value: bool) -> Access {
-        Access {
+    fn access(self, lane: u32, write: bool, same_value: bool) -> CheckedAccess {
+        CheckedAccess {
             lane,
             line: self.line,
             read: !write,

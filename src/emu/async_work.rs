@@ -15,7 +15,7 @@
 //!
 //! An agent comes from `Machine::agents.start(warp.clock.warp, parts)` and goes back with one `agents.end(agent)` for
 //! each part that is settled. Its records tell lanes apart, so that one agent serves one instruction of a warp.
-//! Engines are never given back. A [`View`] says which fence generic writes need before this work sees them;
+//! Engines are never given back. A [`Observer`] says which fence generic writes need before this work sees them;
 //! without one the work is of the generic proxy.
 //!
 //! Registers in flight are no business of this module: whoever starts a product undefines them (`Warp::define`)
@@ -24,7 +24,7 @@
 use super::error::{Fault, Space};
 use super::inst::BulkKind;
 use super::race::{
-    Access, Agent, Knowledge, Settled, Shadow, Starting, UNDER_WAY, View, WarpClock,
+    Agent, CheckedAccess, Knowledge, Observer, Settled, Shadow, Starting, UNDER_WAY, WarpClock,
 };
 use super::sched::{CtaState, Machine, Trouble};
 
@@ -56,7 +56,7 @@ pub(super) struct Issuer<'a> {
     pub(super) lane: u32,
     pub(super) line: u32,
     pub(super) agent: Agent,
-    pub(super) view: Option<View>,
+    pub(super) view: Option<Observer>,
 }
 
 /// Bytes from one place in device memory to one in shared memory, or back.
@@ -140,7 +140,7 @@ impl Machine<'_> {
         if !self.options.check_races {
             return Ok(());
         }
-        let access = Access {
+        let access = CheckedAccess {
             lane: issuer.lane,
             line: issuer.line,
             read: touch.access != Touching::Write,

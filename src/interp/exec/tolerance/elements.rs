@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::super::{Elems, Machine, Outcome, operand};
 use super::{Slack, number};
 use crate::interp::error::InterpErrorKind;
-use crate::interp::stated::{Stated, contracted, format, stated, unit};
+use crate::interp::error_bounds::{Stated, contracted, format, stated, unit};
 use crate::interp::{float, int};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};

@@ -2,7 +2,7 @@
 
 use super::super::{Machine, Outcome, operand, required};
 use super::{Slack, number};
-use crate::interp::stated::{ulp, unit};
+use crate::interp::error_bounds::{ulp, unit};
 use crate::ir::attrs::{Attrs, DotPrecision};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::Value;

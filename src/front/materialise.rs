@@ -5,7 +5,7 @@ use super::diagnostic::Code;
 use super::lower::{Lower, Res, Stop};
 use super::names::{did_you_mean, meant_of};
 use super::types::{DType, Ty, float_dtype, int_dtype, show};
-use super::value::{Const, Known, Number, Tensor, Value};
+use super::value::{Const, Known, PyNumber, Tensor, Value};
 use crate::ir::attrs::{FloatPred, IntPred, Rounding};
 use crate::ir::types::TileType;
 use crate::linear_layout::shape::Shape;
@@ -66,7 +66,7 @@ impl<'m> Lower<'m> {
         match c {
             Const::Bool(b) => Ok(Known::boolean(*b)),
             Const::Int(n) => match int_dtype(*n) {
-                Some(dtype) => Ok(known(dtype, Number::Int(*n))),
+                Some(dtype) => Ok(known(dtype, PyNumber::Int(*n))),
                 None => Err(self
                     .error(
                         Code::Value,
@@ -76,8 +76,8 @@ impl<'m> Lower<'m> {
             },
             Const::Float(x) => {
                 let dtype = float_dtype(*x);
-                Ok(constant::convert(Number::Float(*x), dtype)
-                    .unwrap_or(known(dtype, Number::Float(*x))))
+                Ok(constant::convert(PyNumber::Float(*x), dtype)
+                    .unwrap_or(known(dtype, PyNumber::Float(*x))))
             }
             Const::None | Const::Str(_) => {
                 let what = Value::Const(c.clone()).describe();
@@ -163,8 +163,8 @@ impl<'m> Lower<'m> {
         let number = match value {
             Value::Known(known) => Some(known.number),
             Value::Const(c @ (Const::Bool(_) | Const::Int(_) | Const::Float(_))) => match c {
-                Const::Float(x) => Some(Number::Float(*x)),
-                c => constant::as_int(c).map(Number::Int),
+                Const::Float(x) => Some(PyNumber::Float(*x)),
+                c => constant::as_int(c).map(PyNumber::Int),
             },
             _ => None,
         };

@@ -2,10 +2,10 @@
 //!
 //! What copies and reductions move is compared with an H100 byte for byte (`tests/data/ptx/hardware/transfers.py`).
 
+use super::super::async_work::{Moved, Sent, Transfer, Work};
 use super::super::error::{EmuError, Fault, Space};
 use super::super::inst::{BulkKind, Op};
 use super::super::mem::SHARED_BASE;
-use super::super::pending::{Moved, Sent, Transfer, Work};
 use super::super::race::GENERIC;
 use super::super::sched::{Cta, CtaState, Machine, Trouble};
 use super::super::warp::{State, Warp};

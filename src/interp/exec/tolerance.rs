@@ -1,8 +1,8 @@
 //! How far results of other executors may be from the interpreter's: see [`crate::interp::run_bounded`].
 
+mod dots;
 mod elements;
 mod memory;
-mod products;
 
 pub(super) use memory::combined;
 
