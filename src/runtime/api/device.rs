@@ -15,6 +15,7 @@ use crate::runtime::api::kernel::Kernel;
 use crate::runtime::api::program::Program;
 use crate::runtime::api::stream::Stream;
 use crate::runtime::build::dump::Dump;
+use crate::runtime::build::record::Record;
 use crate::runtime::cache::Cache;
 use crate::runtime::execute::recording::Recording;
 use crate::runtime::specialize::setups::Setups;
@@ -105,6 +106,7 @@ struct Inner {
     target: Target,
     cache: Cache,
     dump: Dump,
+    record: Record,
     /// Whether each launch waits, so that an error names the kernel at fault.
     blocking: AtomicBool,
     /// The error after which nothing works any more.
@@ -191,11 +193,13 @@ pub struct DeviceOptions {
     pub blocking: bool,
     /// Where to write what the compiler makes, and where to take edited PTX from.
     pub dump: Dump,
+    /// The manifest that every kernel is added to which is made, for [`warm`](crate::warm).
+    pub record: Record,
 }
 
 impl DeviceOptions {
-    /// What the environment says: the cache ([`crate::runtime::cache`]), `TILELIFT_LAUNCH_BLOCKING=1`, `TILELIFT_DUMP` and
-    /// `TILELIFT_OVERRIDE`.
+    /// What the environment says: the cache ([`crate::runtime::cache`]), `TILELIFT_LAUNCH_BLOCKING=1`, `TILELIFT_DUMP`,
+    /// `TILELIFT_OVERRIDE` and `TILELIFT_RECORD`.
     pub fn from_env() -> DeviceOptions {
         DeviceOptions {
             cache: Cache::from_env(),
@@ -203,6 +207,7 @@ impl DeviceOptions {
             emulator: emulator_options(),
             blocking: environment::switch("TILELIFT_LAUNCH_BLOCKING").unwrap_or(false),
             dump: Dump::from_env(),
+            record: Record::from_env(),
         }
     }
 
@@ -214,6 +219,7 @@ impl DeviceOptions {
             emulator: emulator_options(),
             blocking: false,
             dump: Dump::default(),
+            record: Record::off(),
         }
     }
 }
@@ -350,6 +356,7 @@ impl Device {
                 target,
                 cache: options.cache,
                 dump: options.dump,
+                record: options.record,
                 blocking: AtomicBool::new(options.blocking),
                 lost: OnceLock::new(),
                 handles: Arc::downgrade(&handles),
@@ -502,6 +509,10 @@ impl Device {
     /// Notes what a launch of this thread did.
     pub(crate) fn note_counts(stats: emu::Stats) {
         COUNTS.set(stats);
+    }
+
+    pub(in crate::runtime) fn record(&self) -> &Record {
+        &self.inner.record
     }
 
     pub(crate) fn dump(&self) -> &Dump {

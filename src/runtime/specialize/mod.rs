@@ -1,5 +1,6 @@
 //! From arguments to the variant of a kernel that serves them.
 
+pub(in crate::runtime) mod arg_text;
 pub(in crate::runtime) mod arg_tree;
 pub(in crate::runtime) mod check;
 pub(in crate::runtime) mod explain;
