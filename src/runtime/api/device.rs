@@ -43,8 +43,10 @@ use crate::runtime::execute::asserting::Asserting;
 /// # Several devices and contexts
 ///
 /// Memory, streams and kernels belong to a context: the primary one of a GPU, which the CUDA runtime and most libraries
-/// use, unless `Device::from_context` was given another. What belongs to different ones does not mix, and the error of a
-/// launch names the argument. Whichever context is current in a thread, it is so again after every call.
+/// use, unless `Device::from_context` was given another. What belongs to different ones does not mix in a launch, whose error
+/// names the argument. Copies go from one device to another ([`Buffer::copy_from`](crate::runtime::Buffer::copy_from)), and a
+/// [`Stream`] waits for events of all. A [`Program`] serves them all; what is compiled for one GPU those of its kind find in the
+/// cache on disk, and each loads it for itself. Whichever context is current in a thread, it is so again after every call.
 ///
 /// # Unloading
 ///
@@ -347,7 +349,7 @@ impl Device {
             instance,
             all_setups: Mutex::default(),
         });
-        Device {
+        let device = Device {
             inner: Arc::new(Inner {
                 // The complement in the lower half: no number has all the bits of another.
                 id: number << 16 | !number & 0xffff,
@@ -363,6 +365,49 @@ impl Device {
                 backend,
             }),
             _handles: Some(handles),
+        };
+        let mut all = Device::all_alive();
+        all.retain(|other| other.strong_count() > 0);
+        all.push(Arc::downgrade(&device.inner));
+        drop(all);
+        device
+    }
+
+    /// What there is of all devices.
+    fn all_alive() -> MutexGuard<'static, Vec<Weak<Inner>>> {
+        static ALL: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+        ALL.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The device of a number that memory has which is alive.
+    pub(in crate::runtime) fn of_memory(id: u32) -> Option<Device> {
+        let all = Device::all_alive();
+        let inner = all
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|inner| inner.id == id)?;
+        Some(Device {
+            inner,
+            _handles: None,
+        })
+    }
+
+    /// Lets copies between this GPU and `other` go from one to the other without the host between, and kernels of this one reach the
+    /// other's memory; false where the machine has no such way, or one is no GPU. It stays so for the process.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn enable_peer_access(&self, other: &Device) -> Result<bool, RuntimeError> {
+        self.usable()?;
+        other.usable()?;
+        match (self.backend(), other.backend()) {
+            #[cfg(feature = "cuda")]
+            (Backend::Gpu(own), Backend::Gpu(other)) if !own.context.same(&other.context) => {
+                let enabled = own.context.enable_peer_access(&other.context);
+                enabled.map_err(|error| self.failed(None, error))
+            }
+            _ => Ok(false),
         }
     }
 
