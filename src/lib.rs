@@ -177,6 +177,8 @@ pub mod runtime;
 
 pub mod tune;
 
+pub mod warm;
+
 pub mod testing;
 
 #[cfg(feature = "triton")]

@@ -23,6 +23,8 @@ bound | one pass over the text | as the text | needs little | `src/fuzzing/sourc
 //! | emulator, launches: [`emu::run`](crate::emu::run) | CUDA's of grids and blocks | [`step_limit`](crate::emu::Options::step_limit): warp instructions, and [`WARP_STEPS`](crate::emu::WARP_STEPS) for each warp | [`EMULATED_CTA_BYTES`] for each of [`resident_ctas`](crate::emu::Options::resident_ctas); with `check_races` up to 36 bytes for each byte touched | needs little | `tests/emulator/errors.rs`, `tests/emulator/texts.rs`, `src/fuzzing/ptx_text.rs` |
 //! | interpreter: [`interp::run`](crate::interp::run) | CUDA's of grids | [`step_limit`](crate::interp::Options::step_limit): instructions of [`INST_STEPS`](crate::interp::INST_STEPS) each, and elements | 8 bytes for each element of each value of a program, so about 8 for each step; with `check_races` 20 for each byte touched | 2 MiB are enough | `src/interp/tests/control.rs` |
 //! | cache on disk: [`Cache`](crate::runtime::cache::Cache) | [`CACHE_ENTRY_BYTES`] for each file, [`DEFAULT_LIMIT`](crate::runtime::cache::DEFAULT_LIMIT) in all if [`Settings::limit`](crate::runtime::cache::Settings::limit) says nothing else | waiting for another process: [`Deadline`](crate::runtime::Deadline); no bound if none is given | as the file | needs little | `src/runtime/cache/tests/mod.rs`, `src/fuzzing/cache_files.rs` |
+//! | manifests: [`Manifest::parse`](crate::runtime::Manifest::parse), [`read`](crate::runtime::Manifest::read) | [`MANIFEST_BYTES`] with the files that they name, [`MANIFEST_KERNELS`] | each program is parsed once, each kernel set up | as its programs | as source text | `src/runtime/build/manifest/tests.rs` |
+//! | [`Warm::run`](crate::warm::Warm::run) | as the manifest, for each target | as `compile`, and the assembler, of which [`Warm::limit`](crate::warm::Warm::limit) bounds the time, by default 600 s a kernel; **no bound** where the driver of this process assembles | [`jobs`](crate::warm::Warm::jobs) kernels and processes at a time; what ptxas or the driver takes for a kernel has no bound | as `compile` | `tests/runtime/warm.rs`, `tests/cli/warm.rs` |
 #![cfg_attr(
     feature = "tool",
     doc = "| command, and file tests with `; run:` lines: [`filetest`](super::filetest) | [`FILE_BYTES`] for each file, then as its text; \
@@ -90,6 +92,11 @@ pub const EMULATED_CTA_BYTES: u64 = 128 << 20;
 
 /// Longest contents of a file of the cache; a kernel's are below a mebibyte.
 pub const CACHE_ENTRY_BYTES: u64 = 256 << 20;
+
+/// Longest manifest, in bytes, the files that it names included.
+pub const MANIFEST_BYTES: usize = 16 << 20;
+/// Most kernels of a manifest.
+pub const MANIFEST_KERNELS: usize = 1 << 16;
 
 /// Most bytes that the command reads of a file.
 pub const FILE_BYTES: u64 = 64 << 20;

@@ -35,6 +35,9 @@ pub(super) enum Command {
     /// Try the configurations that @triton.autotune of a kernel lists, and say which is the best.
     #[cfg(feature = "triton")]
     Tune(TuneArgs),
+    /// Make the kernels of manifests before anybody launches them, into the cache.
+    #[command(after_help = help::WARM)]
+    Warm(WarmArgs),
     /// Make a failing kernel of a .py or .tir file smaller as long as it fails in the same way; the result is a .tir file.
     Reduce(ReduceArgs),
     /// Look after the cache of compiled kernels.
@@ -238,6 +241,7 @@ impl Command {
             | Command::Test(_)
             | Command::Bench(_)
             | Command::Tune(_)
+            | Command::Warm(_)
             | Command::Cache { .. }
             | Command::Info
             | Command::Completions { .. } => false,
@@ -496,6 +500,49 @@ pub(super) struct TuneArgs {
     /// Steps after which the emulator gives a launch up.
     #[arg(long, value_name = "N")]
     pub(super) steps: Option<u64>,
+}
+
+/// Who makes machine code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum AssemblerArg {
+    /// The driver where there is a GPU of the target, else ptxas where it is found.
+    #[default]
+    Auto,
+    /// The driver: for GPUs and drivers like this one.
+    Driver,
+    /// `ptxas` (TILELIFT_PTXAS or the path): for every GPU that runs code for the target.
+    Ptxas,
+    /// Nobody: PTX alone is made.
+    None,
+}
+
+/// Arguments of `warm`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct WarmArgs {
+    /// Manifests, as TILELIFT_RECORD=FILE writes them.
+    #[arg(required_unless_present = "worker", value_name = "MANIFEST")]
+    pub(super) manifests: Vec<PathBuf>,
+    /// A target in place of what the lines say; may be repeated.
+    #[arg(short = 't', long = "target", value_name = "TARGET")]
+    pub(super) targets: Vec<String>,
+    /// Kernels that are made at a time; as many as there are processors if nothing is said.
+    #[arg(short, long, value_name = "N")]
+    pub(super) jobs: Option<NonZeroUsize>,
+    /// Who makes machine code.
+    #[arg(short = 'a', long, value_enum, default_value_t)]
+    pub(super) assembler: AssemblerArg,
+    /// Seconds after which the assembler of a kernel is stopped.
+    #[arg(long, value_name = "N", default_value_t = 600)]
+    pub(super) limit: u64,
+    /// List every kernel.
+    #[arg(short, long)]
+    pub(super) list: bool,
+    /// Write the report as JSON.
+    #[arg(long, conflicts_with = "list")]
+    pub(super) json: bool,
+    /// For processes of this command: assemble what comes on standard input, by the driver of the GPU of this number.
+    #[arg(long, value_name = "N", hide = true)]
+    pub(super) worker: Option<u32>,
 }
 
 /// Arguments of `test`.

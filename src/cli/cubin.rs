@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use super::{Failure, Result};
 use crate::compile::CompiledKernel;
+use crate::warm::{PtxasError, assemble_by_ptxas};
 
 /// The machine code of a kernel for its target.
 pub(super) fn assemble(kernel: &CompiledKernel) -> Result<Vec<u8>> {
@@ -37,30 +38,16 @@ fn by_driver(kernel: &CompiledKernel) -> Result<Option<Vec<u8>>> {
 
 /// That of the program that `TILELIFT_PTXAS` names, or the path has.
 pub(super) fn by_ptxas(kernel: &CompiledKernel) -> Result<Vec<u8>> {
-    let program = std::env::var_os("TILELIFT_PTXAS").unwrap_or_else(|| "ptxas".into());
-    let (from, to) = (scratch(kernel, "ptx"), scratch(kernel, "cubin"));
-    std::fs::write(&from, &kernel.ptx).map_err(io(&from))?;
+    let target = kernel.meta.target;
     // Lines of the source come along where there are some.
-    let lines = kernel.ptx.contains("\t.loc ").then_some("-lineinfo");
-    let output = Command::new(&program)
-        .arg(format!("-arch={}", kernel.meta.target))
-        .args(lines)
-        .arg("-o")
-        .args([&to, &from])
-        .output();
-    // What is left behind is in the folder for that.
-    let _ = std::fs::remove_file(&from);
-    let output = output.map_err(|error| {
-        let name = program.to_string_lossy();
-        let target = kernel.meta.target;
-        Failure::Usage(format!(
-            "machine code needs a GPU of {target}, or ptxas (TILELIFT_PTXAS or the path), and {name} cannot be started: {error}"
-        ))
-    })?;
-    check("ptxas", &output)?;
-    let code = std::fs::read(&to).map_err(io(&to));
-    let _ = std::fs::remove_file(&to);
-    code
+    let lines = kernel.ptx.contains("\t.loc ");
+    assemble_by_ptxas(&kernel.ptx, target, lines, None).map_err(|error| match error {
+        PtxasError::Io { path, error } => Failure::Io { path, error },
+        PtxasError::Start { .. } => Failure::Usage(format!(
+            "machine code needs a GPU of {target}, or ptxas (TILELIFT_PTXAS or the path), and {error}"
+        )),
+        PtxasError::Late(_) | PtxasError::Refused(_) => Failure::Input(format!("error: {error}")),
+    })
 }
 
 /// The text of machine code, by the program that `TILELIFT_NVDISASM` names, or `nvdisasm` or `cuobjdump` of the path.

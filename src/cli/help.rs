@@ -25,6 +25,19 @@ TARGET is sm_70, sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100 or sm_120, wi
 pub(super) const CACHE: &str = "The cache is the folder that TILELIFT_CACHE_DIR names, or one where the system keeps caches; \
 `tilelift info` shows it. The actions take no file, and `export` a folder, which is made if it is not there.";
 
+/// Where manifests come from, and what is made of them.
+pub(super) const WARM: &str = r#"A manifest lists kernels with what they are compiled for. An application writes it while it runs, or somebody writes it:
+  TILELIFT_RECORD=service.manifest ./service
+  tilelift warm service.manifest
+What is made goes into the cache that TILELIFT_CACHE_DIR names (else where the system keeps caches), and stays as it is where it is there
+already. On a machine without a GPU, `-t sm_90a --assembler ptxas` makes what the GPUs take; `tilelift cache export` ships it.
+
+  # By hand: a file, relative to the manifest, and for each kernel the types of the parameters that take arguments; constants by name.
+  file softmax kernels/softmax.py
+  kernel softmax softmax "*fp32:16, *fp32:16, i32:16, i32" BLOCK=1024 num_warps=8
+Keys beside constants: num_warps num_ctas num_stages max_registers fp_fusion lines debug promote roles persistent target.
+The exit code is 1 if a kernel is not made; the others are."#;
+
 /// What pictures show.
 pub(super) const SHOW: &str = r#"`--picture lines` is where to begin with a slow kernel: it runs it on the emulator and says which line of the source moves more bytes
 than it uses, or meets in few banks of shared memory. The others say why.

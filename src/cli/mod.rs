@@ -25,6 +25,7 @@ mod table;
 mod test;
 #[cfg(feature = "triton")]
 mod tune;
+mod warm;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -106,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Bench(args) => bench::bench(args),
         #[cfg(feature = "triton")]
         Command::Tune(args) => tune::tune(args),
+        Command::Warm(args) => warm::warm(args),
         Command::Reduce(args) => reduce::reduce(args),
         Command::Cache { action } => cache::cache(action),
         Command::Info => info::info(),

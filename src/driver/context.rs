@@ -116,6 +116,30 @@ impl Context {
         check("cuCtxSynchronize", unsafe { ffi::cuCtxSynchronize() })
     }
 
+    /// Lets copies between this context's device and `other`'s go from one to the other without the host between, and kernels of this
+    /// context reach `other`'s memory; false where the machine has no such way. It stays so.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn enable_peer_access(&self, other: &Context) -> Result<bool, DriverError> {
+        let _current = self.enter()?;
+        let mut can = 0;
+        let (own, peer) = (&self.device().cust, &other.device().cust);
+        // SAFETY: writes one integer; the devices came from the driver.
+        let code = unsafe { ffi::cuDeviceCanAccessPeer(&raw mut can, own.as_raw(), peer.as_raw()) };
+        check("cuDeviceCanAccessPeer", code)?;
+        if can == 0 {
+            return Ok(false);
+        }
+        // SAFETY: the other context is alive; this one is current.
+        let code = unsafe { ffi::cuCtxEnablePeerAccess(other.raw(), 0) };
+        if code != ffi::PEER_ACCESS_ALREADY_ENABLED {
+            check("cuCtxEnablePeerAccess", code)?;
+        }
+        Ok(true)
+    }
+
     /// Free and total bytes of device memory.
     ///
     /// # Errors

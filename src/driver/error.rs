@@ -258,17 +258,22 @@ pub enum DriverError {
 }
 
 impl DriverError {
-    /// Whether the error is one of a kernel that went wrong, after which every call to the device fails in this process.
+    /// Whether the error is one of a kernel that went wrong, or of a device that was reset, after which every call to the device fails
+    /// in this process.
     #[must_use]
     pub fn is_sticky(&self) -> bool {
-        // The numbers are those of `CUresult`: illegal address, time-out, context destroyed, assertion, exceptions of the
+        // The numbers are those of `CUresult`: invalid context, illegal address, time-out, context destroyed, assertion, exceptions of the
         // hardware, illegal instruction, misaligned address, address space, program counter, unspecified failure, and
         // faults that only newer drivers tell apart.
         let code = match self {
             DriverError::Call { code, .. } | DriverError::Launch { code, .. } => *code,
             _ => return false,
         };
-        matches!(code, 214 | 700 | 702 | 709 | 710 | 714..=719 | 721)
+        matches!(
+            code,
+            ffi::INVALID_CONTEXT | 214 | 700 | 702 | ffi::CONTEXT_IS_DESTROYED | 710 | 714
+                ..=719 | 721
+        )
     }
 }
 
@@ -333,8 +338,7 @@ pub(super) fn check_launch(kernel: &str, shape: &str, code: Code) -> DriverError
         shape: shape.to_owned(),
         code,
         error: name(code),
-        text: words(ffi::cuGetErrorString, code)
-            .unwrap_or_else(|| "an error unknown to the driver".to_owned()),
+        text: text(code),
     }
 }
 
@@ -354,14 +358,27 @@ fn failed(call: &'static str, code: Code) -> DriverError {
         call,
         code,
         name: name(code),
-        text: words(ffi::cuGetErrorString, code)
-            .unwrap_or_else(|| "an error unknown to the driver".to_owned()),
+        text: text(code),
     }
 }
 
 /// The driver's name for `code`.
 pub(super) fn name(code: Code) -> String {
     words(ffi::cuGetErrorName, code).unwrap_or_else(|| "unnamed".to_owned())
+}
+
+/// What the driver says of `code`, and what that means where it does not say.
+fn text(code: Code) -> String {
+    let told = words(ffi::cuGetErrorString, code);
+    let told = told.unwrap_or_else(|| "an error unknown to the driver".to_owned());
+    match code {
+        ffi::INVALID_CONTEXT | ffi::CONTEXT_IS_DESTROYED => {
+            format!(
+                "{told}; somebody reset the device (cudaDeviceReset) or destroyed the context, and all that was made in it is gone"
+            )
+        }
+        _ => told,
+    }
 }
 
 /// The text that `ask` gives for `code`.
@@ -414,8 +431,10 @@ mod tests {
         for (code, sticky) in [
             (1, false),
             (2, false),
+            (201, true),
             (600, false),
             (700, true),
+            (709, true),
             (719, true),
         ] {
             let error = check("cuStreamSynchronize", code).expect_err("not zero");

@@ -20,12 +20,18 @@ pub(super) const SUCCESS: Code = 0;
 pub(super) const OUT_OF_MEMORY: Code = 2;
 /// `CUDA_ERROR_NO_DEVICE`.
 pub(super) const NO_DEVICE: Code = 100;
+/// `CUDA_ERROR_INVALID_CONTEXT`.
+pub(super) const INVALID_CONTEXT: Code = 201;
 /// `CUDA_ERROR_NO_BINARY_FOR_GPU`.
 pub(super) const NO_BINARY_FOR_GPU: Code = 209;
 /// `CUDA_ERROR_UNSUPPORTED_PTX_VERSION`.
 pub(super) const UNSUPPORTED_PTX_VERSION: Code = 222;
 /// `CUDA_ERROR_NOT_FOUND`.
 pub(super) const NOT_FOUND: Code = 500;
+/// `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
+pub(super) const CONTEXT_IS_DESTROYED: Code = 709;
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
+pub(super) const PEER_ACCESS_ALREADY_ENABLED: Code = 704;
 /// `CUDA_ERROR_NOT_READY`.
 pub(super) const NOT_READY: Code = 600;
 
@@ -77,6 +83,8 @@ unsafe extern "C" {
     pub(super) fn cuCtxSetCurrent(context: Handle) -> Code;
     pub(super) fn cuCtxGetDevice(device: *mut c_int) -> Code;
     pub(super) fn cuCtxSynchronize() -> Code;
+    pub(super) fn cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) -> Code;
+    pub(super) fn cuCtxEnablePeerAccess(peer: Handle, flags: c_uint) -> Code;
 
     pub(super) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code;
     pub(super) fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> Code;
@@ -86,6 +94,7 @@ unsafe extern "C" {
     pub(super) fn cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: Handle) -> Code;
     pub(super) fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, stream: Handle) -> Code;
     pub(super) fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) -> Code;
+    pub(super) fn cuMemcpyPeerAsync(to: u64, to_context: Handle, from: u64, from_context: Handle, bytes: usize, stream: Handle) -> Code;
     pub(super) fn cuMemsetD8Async(address: u64, value: u8, bytes: usize, stream: Handle) -> Code;
 
     pub(super) fn cuModuleLoadDataEx(module: *mut Handle, image: *const c_void, count: c_uint, options: *const c_uint, values: *mut *mut c_void) -> Code;

@@ -360,6 +360,43 @@ impl<'a> RawPtr<'a> {
         check("cuMemcpyDtoDAsync", code)
     }
 
+    /// Copies from memory of the same size of another context to this, which is of `own`, in the order of `stream`, which is of either.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::Size`] if the sizes differ; what the driver reports.
+    pub fn copy_from_peer(
+        &self,
+        stream: &Stream,
+        own: &Context,
+        other: RawPtr<'_>,
+        of: &Context,
+    ) -> Result<(), DriverError> {
+        if other.bytes != self.bytes {
+            return Err(DriverError::Size {
+                what: "a copy between devices",
+                got: other.bytes,
+                expected: self.bytes,
+            });
+        }
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        let _current = stream.context().enter()?;
+        // SAFETY: both ranges are memory of this size, of contexts that are alive.
+        let code = unsafe {
+            ffi::cuMemcpyPeerAsync(
+                self.address,
+                own.raw(),
+                other.address,
+                of.raw(),
+                self.bytes,
+                stream.raw(),
+            )
+        };
+        check("cuMemcpyPeerAsync", code)
+    }
+
     /// See [`Buffer::fill`].
     ///
     /// # Errors

@@ -73,6 +73,7 @@
 //! |---|---|
 //! | `TILELIFT_CACHE_DIR`, `TILELIFT_CACHE`, `TILELIFT_CACHE_SIZE`, `TILELIFT_CACHE_SEED`, `TILELIFT_CACHE_KEY`, `TILELIFT_CACHE_SHARED`, `TILELIFT_CACHE_SHARED_WRITE` | the cache on disk and what machines share of it, see [`cache`] |
 //! | `TILELIFT_LAUNCH_BLOCKING=1` | every launch waits, so that an error names the kernel at fault |
+//! | `TILELIFT_RECORD=FILE` | adds every kernel that is made to a manifest, for [`warm`](crate::warm) |
 //! | `TILELIFT_DUMP=DIR` | writes the IR after every pass, the PTX and the cubin of every kernel |
 //! | `TILELIFT_OVERRIDE=DIR` | takes PTX from there in place of what is made: edited files of a dump, under their names |
 //!
@@ -103,11 +104,18 @@ pub use api::waiting::{Copying, Done, Pinned};
 pub use api::warning::on_warning;
 pub use build::ahead::{Compiled, CompiledParam};
 pub use build::dump::Dump;
+pub use build::manifest::{Manifest, ManifestError};
+pub use build::record::Record;
 pub use build::rust_module::{RustModule, rust_module};
 pub use execute::maps::{EmulatedLaunch, emulated};
 
 /// The 16-bit floats that buffers hold and launches take: those of the crate `half`.
 pub use half::{bf16, f16};
+
+pub(crate) use build::build_variant::key_by_ptxas;
+#[cfg(feature = "cuda")]
+pub(crate) use build::gpu::{jit_options, key_by_driver};
+pub(crate) use build::manifest::Entry;
 
 pub(crate) use api::environment;
 pub(crate) use api::kernel::Call;

@@ -65,6 +65,20 @@ impl Drop for Taken<'_> {
 /// How many launches are remembered.
 const RECENT: usize = 8;
 
+/// How many keys are remembered. What a key that had to go led to is in the cache on disk, if there is one.
+const REMEMBERED: usize = 1 << 14;
+
+/// Notes what a key leads to, or finds it noted. Of too many any other goes.
+fn remember(chosen: &mut HashMap<String, usize>, key: String, choice: usize, most: usize) -> usize {
+    if chosen.len() >= most
+        && !chosen.contains_key(&key)
+        && let Some(other) = chosen.keys().next().cloned()
+    {
+        chosen.remove(&other);
+    }
+    *chosen.entry(key).or_insert(choice)
+}
+
 /// A launch, and what was launched.
 #[derive(Debug)]
 struct Recent {
@@ -202,7 +216,7 @@ impl Autotuned {
             tuned.report.chosen
         };
         let mut chosen = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
-        Ok(Some(*chosen.entry(key).or_insert(choice)))
+        Ok(Some(remember(&mut chosen, key, choice, REMEMBERED)))
     }
 
     /// Launches the best set-up.
@@ -222,5 +236,21 @@ impl Autotuned {
             let args = typed.as_ref().map_or(args, ArgList::as_slice);
             self.best_of(stream, grid, args)?.launch(stream, grid, args)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_without_end_take_bounded_memory() {
+        let mut chosen = HashMap::new();
+        for key in 0..100 {
+            assert_eq!(remember(&mut chosen, key.to_string(), key, 10), key);
+            // The latest is there, and what it leads to stays.
+            assert_eq!(remember(&mut chosen, key.to_string(), 7, 10), key);
+        }
+        assert_eq!(chosen.len(), 10);
     }
 }

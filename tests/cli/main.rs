@@ -8,6 +8,8 @@ mod python;
 mod reduce;
 mod run;
 mod show;
+#[cfg(unix)]
+mod warm;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -21,6 +21,7 @@ mod tuning;
 mod tuning_memory;
 mod tuning_results;
 mod variants;
+mod warm;
 mod warnings;
 
 #[cfg(feature = "tracing")]

@@ -470,6 +470,143 @@ fn an_error_of_a_kernel_stays() {
 }
 
 #[test]
+fn a_device_that_was_reset_is_told() {
+    if role().is_some() {
+        let device = gpu(None);
+        let stream = device.stream();
+        let text = stream.synchronize().expect_err("it was reset").to_string();
+        for words in [
+            "CUDA_ERROR_CONTEXT_IS_DESTROYED",
+            "somebody reset the device (cudaDeviceReset)",
+        ] {
+            assert!(text.contains(words), "{text}");
+        }
+        let text = Buffer::<f32>::new(&device, 1)
+            .map(drop)
+            .expect_err("it is lost")
+            .to_string();
+        assert!(
+            text.starts_with("the device cannot be used any more in this process, since: "),
+            "{text}"
+        );
+        return;
+    }
+    run(
+        "stub::a_device_that_was_reset_is_told",
+        "reset",
+        &[("STUB_SYNC_ERROR", "709")],
+    );
+}
+
+#[test]
+fn nobody_waits_for_a_kernel_of_others() {
+    if let Some(gate) = role() {
+        let device = gpu(None);
+        let add = add(&device);
+        let x = Buffer::from_slice(&device, &[1.0_f32; 256]).expect("there is memory");
+        add.run(1, (&x, &x, &x, 5)).expect("it is launched");
+        let slow = add.constant("SCALE", 0.625).expect("a constant");
+        let begin = std::time::Instant::now();
+        std::thread::scope(|scope| {
+            let assembled = scope.spawn(|| slow.run(1, (&x, &x, &x, 5)));
+            // Known ones, new classes of the same set-up, other set-ups, other programs.
+            for n in 0..100_i64 {
+                add.run(1, (&x, &x, &x, 5)).expect("it is launched");
+                add.run(1, (&x, &x, &x, n % 3 + 15))
+                    .expect("it is launched");
+                let other = add.constant("SCALE", n % 10).expect("a constant");
+                other.run(1, (&x, &x, &x, 5)).expect("it is launched");
+            }
+            self::add(&device)
+                .run(1, (&x, &x, &x, 5))
+                .expect("it is launched");
+            assert!(!assembled.is_finished());
+            std::fs::write(gate, "").expect("it can be written");
+            assert!(assembled.join().expect("no panic").is_ok());
+        });
+        assert!(
+            begin.elapsed().as_secs() < 60,
+            "it did not wait for the gate's time to end"
+        );
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let gate = folder.path().join("gate").display().to_string();
+    // The bits of the constant, as PTX has them.
+    let slow = format!("{:08X}", 0.625_f32.to_bits());
+    let environment = [("STUB_SLOW", &*slow), ("STUB_GATE", &*gate)];
+    let test = "stub::nobody_waits_for_a_kernel_of_others";
+    if let Some(log) = run(test, &gate, &environment) {
+        let launches: Vec<&str> = log
+            .lines()
+            .filter(|line| line.starts_with("launch"))
+            .collect();
+        assert_eq!(launches.len(), 303, "{log}");
+    }
+}
+
+/// Kilobytes of memory that this process has.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/statm").expect("this is Linux");
+    let pages = status
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse::<usize>().ok());
+    4 * pages.expect("the number of pages")
+}
+
+/// A server that meets shapes without end; `TILELIFT_TORTURE=1` asks for 10,000 specialisations and 1,000,000 launches.
+#[test]
+fn a_long_life_takes_bounded_memory() {
+    let full = std::env::var_os("TILELIFT_TORTURE").is_some_and(|value| value == "1");
+    let specialisations = if full { 10_000 } else { 600 };
+    if role().is_some() {
+        let device = gpu(None);
+        let program = Program::python("add.py", ADD).expect("it is Python");
+        let x = Buffer::from_slice(&device, &[1.0_f32; 256]).expect("there is memory");
+        let mut curve = Vec::new();
+        for scale in 0..specialisations {
+            for launch in 0..100 {
+                // As a server does it that keeps no handles: set up at each launch.
+                let kernel = device.kernel(&program, "add");
+                let kernel =
+                    kernel.and_then(|k| k.constant("BLOCK", 128)?.constant("SCALE", scale));
+                let launched =
+                    kernel.and_then(|k| k.variant_limit(64)?.run(1, (&x, &x, &x, launch | 5)));
+                launched.expect("it is launched");
+            }
+            if (scale + 1) % (specialisations / 10) == 0 {
+                curve.push(resident());
+            }
+        }
+        println!("curve in KiB: {curve:?}");
+        // The first tenth fills what is kept; afterwards there is the stand-in's own, some hundred bytes for each module.
+        let most = curve[1] + (specialisations as usize) / 4 + 2048;
+        assert!(curve.iter().all(|&kib| kib < most), "{curve:?}");
+        return;
+    }
+    let test = "stub::a_long_life_takes_bounded_memory";
+    // Without a log, which would be the largest of all.
+    run(test, "live", &[("STUB_LOG", "")]);
+    // How many modules there are at a time.
+    if full {
+        return;
+    }
+    if let Some(log) = run(test, "live", &[]) {
+        let (mut loaded, mut most) = (0_usize, 0);
+        for line in log.lines() {
+            match line.split(' ').next() {
+                Some("load") => loaded += 1,
+                Some("unload") => loaded -= 1,
+                _ => {}
+            }
+            most = most.max(loaded);
+        }
+        assert!((32..=66).contains(&most), "{most} modules at a time");
+    }
+}
+
+#[test]
 fn refused_code_is_told_with_its_line() {
     if role().is_some() {
         let device = gpu(None);
@@ -601,5 +738,119 @@ fn an_assertion_that_fails_is_an_error_of_who_waits() {
         ("blocking", "1"),
     ] {
         run(test, role, &[("STUB_ASSERT", launch)]);
+    }
+}
+
+#[test]
+fn devices_of_a_kind_share_what_is_compiled() {
+    if let Some(dir) = role() {
+        let open = |ordinal| {
+            let mut options = DeviceOptions::plain();
+            options.cache = Cache::new(Settings::new(&dir));
+            Device::gpu_with(ordinal, options).expect("there are three")
+        };
+        let devices = [0, 1].map(open);
+        // At once: who comes second waits for the first.
+        std::thread::scope(|scope| {
+            for device in &devices {
+                scope.spawn(move || {
+                    let x = Buffer::from_slice(device, &[1.0_f32; 256]).expect("there is memory");
+                    add(device).run(1, (&x, &x, &x, 5)).expect("it is launched");
+                });
+            }
+        });
+        // One program, set up for both.
+        let program = Program::python("add.py", ADD).expect("it is Python");
+        for device in &devices {
+            let kernel = device.kernel(&program, "add");
+            let kernel = kernel.and_then(|kernel| kernel.constant("BLOCK", 32));
+            let x = Buffer::from_slice(device, &[1.0_f32; 256]).expect("there is memory");
+            kernel
+                .and_then(|k| k.run(1, (&x, &x, &x, 5)))
+                .expect("it is launched");
+        }
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let dir = dir.path().display().to_string();
+    let test = "stub::devices_of_a_kind_share_what_is_compiled";
+    if let Some(log) = run(test, &dir, &[("STUB_DEVICES", "2")]) {
+        // Two kernels, each assembled once and loaded by both.
+        assert_eq!(log.matches("assemble add").count(), 2, "{log}");
+        for context in ["1000", "1001"] {
+            let line = format!("load add in {context}\n");
+            assert_eq!(log.matches(&line).count(), 2, "{log}");
+        }
+        assert_eq!(log.matches("launch add").count(), 4, "{log}");
+    }
+}
+
+#[test]
+fn devices_wait_for_and_copy_from_each_other() {
+    use tilelift::runtime::{Event, Stream};
+    if role().is_some() {
+        let open =
+            |ordinal| Device::gpu_with(ordinal, DeviceOptions::plain()).expect("there are three");
+        let [first, second, third] = [0, 1, 2].map(open);
+        let x = Buffer::from_slice(&first, &[1, 2, 3]).expect("there is memory");
+        let mut y = Buffer::from_slice(&second, &[0; 3]).expect("there is memory");
+        assert_eq!(first.enable_peer_access(&second), Ok(true));
+        assert_eq!(first.enable_peer_access(&second), Ok(true));
+        assert_eq!(first.enable_peer_access(&third), Ok(false));
+        assert_eq!(first.enable_peer_access(&first), Ok(false));
+        // What the first device has done by now, the second one waits for, and copies it.
+        let event = Event::new(&first).expect("an event");
+        let (from, to) = (first.stream(), Stream::new(&second).expect("a stream"));
+        event.record(&from).expect("it is of the first");
+        to.wait(&event).expect("any may wait");
+        y.copy_from(&to, &x).expect("it is of one of them");
+        assert_eq!(y.read(&to), Ok(vec![1, 2, 3]));
+        let part = x.slice(0..2).expect("inside").into();
+        let copied = y
+            .view_mut()
+            .slice(1..3)
+            .and_then(|mut to| to.copy_from(&from, part));
+        copied.expect("it is of one of them");
+        assert_eq!(y.read(&to), Ok(vec![1, 1, 2]));
+        let error = y
+            .copy_from(&third.stream(), &x)
+            .expect_err("a third device");
+        assert_eq!(
+            error.to_string(),
+            "the memory that is read belongs to another device"
+        );
+        let error = event.record(&to).expect_err("it is of the second");
+        assert!(
+            error.to_string().contains("belongs to another device"),
+            "{error}"
+        );
+        // The emulator is one more device.
+        let emulator = Device::emulator_with(DeviceOptions::plain());
+        let z = Buffer::from_slice(&emulator, &[0; 3]).expect("there is memory");
+        emulator.stream().wait(&event).expect("any may wait");
+        z.copy_from(&emulator.stream(), &y)
+            .expect("it is of one of them");
+        x.copy_from(&emulator.stream(), &z)
+            .expect("it is of one of them");
+        x.copy_from(&from, &z).expect("it is of one of them");
+        assert_eq!(x.read(&from), Ok(vec![1, 1, 2]));
+        return;
+    }
+    let test = "stub::devices_wait_for_and_copy_from_each_other";
+    if let Some(log) = run(test, "copy", &[("STUB_DEVICES", "3")]) {
+        let told = |line: &&str| {
+            ["peer", "mark", "wait", "copy"]
+                .iter()
+                .any(|w| line.starts_with(w))
+        };
+        let lines: Vec<&str> = log.lines().filter(told).collect();
+        let expected = [
+            "peer 1001 of 1000",
+            "mark in 1000",
+            "wait in 1001",
+            "copy 12 from 1000 to 1001 in 1001",
+            "copy 8 from 1000 to 1001 in 1000",
+        ];
+        assert_eq!(lines, expected, "{log}");
     }
 }

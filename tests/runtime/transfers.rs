@@ -7,7 +7,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use tilelift::runtime::{
-    Buffer, Device, Element, F8E4M3, F8E5M2, Pinned, Program, RuntimeError, Stream, View, ViewMut,
+    Buffer, Device, Element, F8E4M3, F8E5M2, Graph, Pinned, Program, RuntimeError, Stream, View,
+    ViewMut,
 };
 use tilelift::testing::{Case, emulator, emulator_for};
 
@@ -138,14 +139,43 @@ fn memory_is_copied_on_the_emulator() {
     let x = Buffer::from_slice(&here, &[1, 2]).expect("there is memory");
     let y = Buffer::from_slice(&there, &[1, 2]).expect("there is memory");
     for (error, which) in [
-        (y.copy_from(&there.stream(), &x), "memory that is read"),
-        (y.copy_from(&here.stream(), &x), "memory that is written"),
         (y.read(&here.stream()).map(drop), "memory that is read"),
         (y.write(&here.stream(), &[1, 2]), "memory that is written"),
     ] {
         let text = error.expect_err("two devices").to_string();
         assert_eq!(text, format!("the {which} belongs to another device"));
     }
+    // Copies go between devices, in the order of a stream of either.
+    for (stream, numbers) in [(here.stream(), [3, 4]), (there.stream(), [5, 6])] {
+        x.write(&here.stream(), &numbers).expect("its own stream");
+        y.copy_from(&stream, &x).expect("it is of one of them");
+        assert_eq!(y.read(&there.stream()), Ok(numbers.to_vec()));
+    }
+    let part = x.slice(1..2).expect("inside").into();
+    let mut y = y;
+    let copied = y
+        .view_mut()
+        .slice(0..1)
+        .and_then(|mut to| to.copy_from(&here.stream(), part));
+    copied.expect("it is of one of them");
+    assert_eq!(y.read(&there.stream()), Ok(vec![6, 6]));
+    let error = y
+        .copy_from(&emulator().stream(), &x)
+        .expect_err("a third device");
+    assert_eq!(
+        error.to_string(),
+        "the memory that is read belongs to another device"
+    );
+    let longer = Buffer::from_slice(&here, &[1, 2, 3]).expect("there is memory");
+    assert!(y.copy_from(&here.stream(), &longer).is_err());
+    let recorded = Graph::capture(&Stream::new(&here).expect("a stream"), |stream| {
+        y.copy_from(stream, &x)
+    });
+    let text = recorded
+        .expect_err("the emulator records no such copy")
+        .to_string();
+    assert!(text.contains("copying between devices"), "{text}");
+    assert_eq!(here.enable_peer_access(&there), Ok(false));
     let pinned = Pinned::new(&there, 2).expect("there is memory");
     let error = x.view().read_async(&here.stream(), pinned).map(drop);
     let text = error.expect_err("two devices").to_string();

@@ -3,7 +3,8 @@
 //! Device memory is the host's. "Machine code" is an ELF header with the PTX behind it. Launches run nothing. What happens
 //! is written, a line each, to the file that `STUB_LOG` names. `STUB_SYNC_ERROR` is the result of every wait,
 //! `STUB_REFUSE` is a text: PTX that contains it does not assemble. `STUB_DEVICES` is the number of devices, 1 if it is
-//! not set. With `STUB_NO_MAPS=1` no tensor map is encoded. `STUB_ASSERT` is the number of a launch, the first is 1, of which an assertion fails: that of the kernel's first
+//! not set. With `STUB_NO_MAPS=1` no tensor map is encoded. A kernel whose PTX contains the text of `STUB_SLOW` is assembled when there
+//! is a file `STUB_GATE`. `STUB_ASSERT` is the number of a launch, the first is 1, of which an assertion fails: that of the kernel's first
 //! site.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
@@ -75,12 +76,9 @@ succeed! {
     cuFuncSetAttribute(function: usize, which: c_uint, value: c_int);
     cuFuncSetCacheConfig(function: usize, config: c_uint);
     cuStreamQuery(stream: usize);
-    cuStreamWaitEvent(stream: usize, event: usize, flags: c_uint);
     cuEventDestroy_v2(event: usize);
-    cuEventRecord(event: usize, stream: usize);
     cuEventSynchronize(event: usize);
     cuEventQuery(event: usize);
-    cuLinkDestroy(state: usize);
 }
 
 macro_rules! write_out {
@@ -153,6 +151,7 @@ pub unsafe extern "C" fn cuGetErrorName(code: c_int, name: *mut *const c_char) -
     let text = match code {
         700 => c"CUDA_ERROR_ILLEGAL_ADDRESS",
         218 => c"CUDA_ERROR_INVALID_PTX",
+        709 => c"CUDA_ERROR_CONTEXT_IS_DESTROYED",
         _ => return 1,
     };
     unsafe { *name = text.as_ptr() };
@@ -162,6 +161,57 @@ pub unsafe extern "C" fn cuGetErrorName(code: c_int, name: *mut *const c_char) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetErrorString(_code: c_int, text: *mut *const c_char) -> c_int {
     unsafe { *text = c"an error of the stub".as_ptr() };
+    0
+}
+
+/// Marks and waits, with the contexts that are current: handles of streams and events do not tell theirs.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuEventRecord(_event: usize, _stream: usize) -> c_int {
+    log(&format!("mark in {:x}", CURRENT.get()));
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamWaitEvent(_stream: usize, _event: usize, _flags: c_uint) -> c_int {
+    log(&format!("wait in {:x}", CURRENT.get()));
+    0
+}
+
+/// Neighbours reach each other.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) -> c_int {
+    unsafe { *can = c_int::from((device - peer).abs() == 1) };
+    0
+}
+
+/// The second time it is enabled already.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxEnablePeerAccess(peer: usize, _flags: c_uint) -> c_int {
+    static ENABLED: std::sync::Mutex<Vec<(usize, usize)>> = std::sync::Mutex::new(Vec::new());
+    let Ok(mut enabled) = ENABLED.lock() else {
+        return 999;
+    };
+    let pair = (CURRENT.get(), peer);
+    if enabled.contains(&pair) {
+        return 704;
+    }
+    enabled.push(pair);
+    log(&format!("peer {:x} of {:x}", peer, CURRENT.get()));
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyPeerAsync(
+    to: u64,
+    to_context: usize,
+    from: u64,
+    from_context: usize,
+    bytes: usize,
+    _stream: usize,
+) -> c_int {
+    let current = CURRENT.get();
+    log(&format!("copy {bytes} from {from_context:x} to {to_context:x} in {current:x}"));
+    unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
     0
 }
 
@@ -333,6 +383,7 @@ pub unsafe extern "C" fn cuLinkAddData_v2(
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), link.error.0, length) };
         return 218;
     }
+    wait_for_gate(&ptx);
     // Only what one kernel costs in its process is told by a line for each.
     log(&format!("assemble {} {}", entry(&ptx).0, ptx.len()));
     link.image = vec![0; ELF];
@@ -340,6 +391,17 @@ pub unsafe extern "C" fn cuLinkAddData_v2(
     link.image.extend_from_slice(ptx.as_bytes());
     link.image.push(0);
     0
+}
+
+/// Assembles a kernel whose PTX contains the text of `STUB_SLOW` only when there is a file `STUB_GATE`, or after a minute.
+fn wait_for_gate(ptx: &str) {
+    let (Ok(slow), Some(gate)) = (std::env::var("STUB_SLOW"), std::env::var_os("STUB_GATE")) else {
+        return;
+    };
+    let begin = std::time::Instant::now();
+    while ptx.contains(&slow) && !std::path::Path::new(&gate).exists() && begin.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -365,7 +427,7 @@ pub unsafe extern "C" fn cuModuleLoadDataEx(
         log: log_of(&text.to_string_lossy()),
         ptx: text.to_string_lossy().into_owned(),
     };
-    log(&format!("load {}", entry(&loaded.ptx).0));
+    log(&format!("load {} in {:x}", entry(&loaded.ptx).0, CURRENT.get()));
     unsafe { *module = Box::into_raw(Box::new(loaded)) as usize };
     0
 }
@@ -412,8 +474,15 @@ fn fail_assertion(function: &Function) {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleUnload(module: usize) -> c_int {
-    // It is not freed: functions of it may be asked about still.
-    log(&format!("unload {}", entry(unsafe { &(*(module as *const Module)).ptx }).0));
+    // Its text goes; the rest stays, as functions of it may be asked about still.
+    let ptx = std::mem::take(unsafe { &mut (*(module as *mut Module)).ptx });
+    log(&format!("unload {}", entry(&ptx).0));
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuLinkDestroy(state: usize) -> c_int {
+    drop(unsafe { Box::from_raw(state as *mut Link) });
     0
 }
 

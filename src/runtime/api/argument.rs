@@ -158,13 +158,11 @@ pub(crate) const ONE: u8 = 0x80;
 /// The bits of a class that tell the type.
 pub(crate) const PLAIN: u8 = CODE | POINTER;
 
-/// What a number promises to be a multiple of.
+/// What a number promises to be a multiple of. By a table, as this is done for each argument of each launch.
+#[inline]
 const fn multiple(number: u64) -> u8 {
-    match number % 16 {
-        0 => DIVISIBLE,
-        8 => EIGHT,
-        _ => 0,
-    }
+    const OF_REMAINDER: [u8; 16] = [DIVISIBLE, 0, 0, 0, 0, 0, 0, 0, EIGHT, 0, 0, 0, 0, 0, 0, 0];
+    OF_REMAINDER[(number % 16) as usize]
 }
 
 /// An argument of a launch.
@@ -379,6 +377,17 @@ impl Class {
     /// That of an address about which nothing is promised.
     pub(crate) fn pointer(dtype: DType) -> Class {
         Class(dtype.code() | POINTER)
+    }
+
+    /// That of an integer or an address which is a multiple of 16 or 8, or of the integer 1; none of others.
+    pub(in crate::runtime) fn promising(self, multiple: u64) -> Option<Class> {
+        let promise = match multiple {
+            1 if self.is_pointer() => return None,
+            1 => ONE,
+            _ => self::multiple(multiple),
+        };
+        let is_promised = self.is_pointer() || self.dtype().is_some_and(DType::is_integer);
+        is_promised.then_some(Class(self.0 | promise))
     }
 
     /// What the value is a multiple of.

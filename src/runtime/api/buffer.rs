@@ -282,12 +282,15 @@ impl<T: Element> Buffer<T> {
         self.view().read_into(stream, values)
     }
 
-    /// Copies from a buffer of the same length on the same device, in the order of `stream`; [`ViewMut::copy_from`] copies
-    /// parts.
+    /// Copies from a buffer of the same length, in the order of `stream`; [`ViewMut::copy_from`] copies parts.
+    ///
+    /// The other buffer may be of another device, and `stream` of either: what the other device has under way is not waited
+    /// for, which is for [`Stream::wait`]. Between GPUs the copy goes through the host unless
+    /// [`Device::enable_peer_access`] found a way; between a GPU and the emulator this waits for its end.
     ///
     /// # Errors
     ///
-    /// Another length; a buffer of another device.
+    /// Another length; a stream of neither device.
     pub fn copy_from(&self, stream: &Stream, from: &Buffer<T>) -> Result<(), RuntimeError> {
         transfer::copy(from.ptr(), self.ptr(), stream)
     }

@@ -15,6 +15,7 @@ use crate::runtime::api::kernel::Kernel;
 use crate::runtime::api::program::Program;
 use crate::runtime::api::stream::Stream;
 use crate::runtime::build::dump::Dump;
+use crate::runtime::build::record::Record;
 use crate::runtime::cache::Cache;
 use crate::runtime::execute::recording::Recording;
 use crate::runtime::specialize::setups::Setups;
@@ -42,8 +43,10 @@ use crate::runtime::execute::asserting::Asserting;
 /// # Several devices and contexts
 ///
 /// Memory, streams and kernels belong to a context: the primary one of a GPU, which the CUDA runtime and most libraries
-/// use, unless `Device::from_context` was given another. What belongs to different ones does not mix, and the error of a
-/// launch names the argument. Whichever context is current in a thread, it is so again after every call.
+/// use, unless `Device::from_context` was given another. What belongs to different ones does not mix in a launch, whose error
+/// names the argument. Copies go from one device to another ([`Buffer::copy_from`](crate::runtime::Buffer::copy_from)), and a
+/// [`Stream`] waits for events of all. A [`Program`] serves them all; what is compiled for one GPU those of its kind find in the
+/// cache on disk, and each loads it for itself. Whichever context is current in a thread, it is so again after every call.
 ///
 /// # Unloading
 ///
@@ -105,6 +108,7 @@ struct Inner {
     target: Target,
     cache: Cache,
     dump: Dump,
+    record: Record,
     /// Whether each launch waits, so that an error names the kernel at fault.
     blocking: AtomicBool,
     /// The error after which nothing works any more.
@@ -191,11 +195,13 @@ pub struct DeviceOptions {
     pub blocking: bool,
     /// Where to write what the compiler makes, and where to take edited PTX from.
     pub dump: Dump,
+    /// The manifest that every kernel is added to which is made, for [`warm`](crate::warm).
+    pub record: Record,
 }
 
 impl DeviceOptions {
-    /// What the environment says: the cache ([`crate::runtime::cache`]), `TILELIFT_LAUNCH_BLOCKING=1`, `TILELIFT_DUMP` and
-    /// `TILELIFT_OVERRIDE`.
+    /// What the environment says: the cache ([`crate::runtime::cache`]), `TILELIFT_LAUNCH_BLOCKING=1`, `TILELIFT_DUMP`,
+    /// `TILELIFT_OVERRIDE` and `TILELIFT_RECORD`.
     pub fn from_env() -> DeviceOptions {
         DeviceOptions {
             cache: Cache::from_env(),
@@ -203,6 +209,7 @@ impl DeviceOptions {
             emulator: emulator_options(),
             blocking: environment::switch("TILELIFT_LAUNCH_BLOCKING").unwrap_or(false),
             dump: Dump::from_env(),
+            record: Record::from_env(),
         }
     }
 
@@ -214,6 +221,7 @@ impl DeviceOptions {
             emulator: emulator_options(),
             blocking: false,
             dump: Dump::default(),
+            record: Record::off(),
         }
     }
 }
@@ -341,7 +349,7 @@ impl Device {
             instance,
             all_setups: Mutex::default(),
         });
-        Device {
+        let device = Device {
             inner: Arc::new(Inner {
                 // The complement in the lower half: no number has all the bits of another.
                 id: number << 16 | !number & 0xffff,
@@ -350,12 +358,56 @@ impl Device {
                 target,
                 cache: options.cache,
                 dump: options.dump,
+                record: options.record,
                 blocking: AtomicBool::new(options.blocking),
                 lost: OnceLock::new(),
                 handles: Arc::downgrade(&handles),
                 backend,
             }),
             _handles: Some(handles),
+        };
+        let mut all = Device::all_alive();
+        all.retain(|other| other.strong_count() > 0);
+        all.push(Arc::downgrade(&device.inner));
+        drop(all);
+        device
+    }
+
+    /// What there is of all devices.
+    fn all_alive() -> MutexGuard<'static, Vec<Weak<Inner>>> {
+        static ALL: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+        ALL.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The device of a number that memory has which is alive.
+    pub(in crate::runtime) fn of_memory(id: u32) -> Option<Device> {
+        let all = Device::all_alive();
+        let inner = all
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|inner| inner.id == id)?;
+        Some(Device {
+            inner,
+            _handles: None,
+        })
+    }
+
+    /// Lets copies between this GPU and `other` go from one to the other without the host between, and kernels of this one reach the
+    /// other's memory; false where the machine has no such way, or one is no GPU. It stays so for the process.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn enable_peer_access(&self, other: &Device) -> Result<bool, RuntimeError> {
+        self.usable()?;
+        other.usable()?;
+        match (self.backend(), other.backend()) {
+            #[cfg(feature = "cuda")]
+            (Backend::Gpu(own), Backend::Gpu(other)) if !own.context.same(&other.context) => {
+                let enabled = own.context.enable_peer_access(&other.context);
+                enabled.map_err(|error| self.failed(None, error))
+            }
+            _ => Ok(false),
         }
     }
 
@@ -502,6 +554,10 @@ impl Device {
     /// Notes what a launch of this thread did.
     pub(crate) fn note_counts(stats: emu::Stats) {
         COUNTS.set(stats);
+    }
+
+    pub(in crate::runtime) fn record(&self) -> &Record {
+        &self.inner.record
     }
 
     pub(crate) fn dump(&self) -> &Dump {

@@ -192,7 +192,7 @@ pub enum RuntimeError {
         capability: String,
     },
 
-    /// A kernel went wrong earlier, and the device does not recover.
+    /// A kernel went wrong earlier, or somebody reset the device, and it does not recover.
     #[error("the device cannot be used any more in this process, since: {first}")]
     DeviceLost {
         /// The first error.

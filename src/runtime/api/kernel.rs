@@ -19,7 +19,7 @@ use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::settings::{Policy, Promote};
+use crate::settings::Promote;
 use crate::stages::Stage;
 
 use crate::runtime::api::argument::{Arg, ArgList, Args};
@@ -94,26 +94,13 @@ impl Kernel {
         name: Option<&str>,
     ) -> Result<Kernel, RuntimeError> {
         let name = program.source.pick(name)?;
-        let options = KernelOptions {
-            constants: Vec::new(),
-            num_warps: None,
-            num_ctas: 1,
-            num_stages: None,
-            max_registers: None,
-            fp_fusion: true,
-            line_info: false,
-            debug: false,
-            promote: Promote::Auto,
-            roles: Policy::Auto,
-            persistent: Policy::Auto,
-            diversity: None,
-            dependent: false,
-            cooperative: false,
-            cluster: [1; 3],
-            opted_out: Vec::new(),
-            variants: DEFAULT_VARIANTS,
-        };
-        Kernel::with(device, &program.source, &program.setups, name, options)
+        Kernel::with(
+            device,
+            &program.source,
+            &program.setups,
+            name,
+            KernelOptions::default(),
+        )
     }
 
     fn with(

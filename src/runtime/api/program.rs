@@ -26,6 +26,11 @@ use crate::runtime::build::stored::Stored;
 use crate::runtime::specialize::arg_tree::ArgTree;
 use crate::runtime::specialize::setups::Setups;
 
+/// The Triton language in a manifest.
+pub(in crate::runtime) const PYTHON: &str = "python";
+/// The text form of the IR in a manifest.
+pub(in crate::runtime) const TIR: &str = "tir";
+
 /// A text in the Triton language, a text of the IR, or a function built in Rust. Clones are the same program; what was
 /// compiled for one is there for all.
 #[derive(Clone, Debug)]
@@ -274,6 +279,16 @@ impl ProgramSource {
             #[cfg(feature = "triton")]
             Form::Python(_) => true,
             Form::Tile(_) | Form::Compiled(_) => false,
+        }
+    }
+
+    /// What its text is written in, for manifests; none of a kernel that was compiled before.
+    pub(in crate::runtime) fn language(&self) -> Option<&'static str> {
+        match &self.form {
+            #[cfg(feature = "triton")]
+            Form::Python(_) => Some(PYTHON),
+            Form::Tile(_) => Some(TIR),
+            Form::Compiled(_) => None,
         }
     }
 

@@ -5,7 +5,7 @@ use crate::settings::{Asserts, Options, Policy, Promote, one_cta, program_warps}
 use crate::runtime::api::argument::Specialize;
 use crate::runtime::api::constant::Constant;
 use crate::runtime::api::error::RuntimeError;
-use crate::runtime::api::kernel::Kernel;
+use crate::runtime::api::kernel::{DEFAULT_VARIANTS, Kernel};
 use crate::runtime::api::warning::warn_once;
 
 /// How a kernel is set up. Part of what its variants are found by on disk.
@@ -32,6 +32,30 @@ pub(crate) struct KernelOptions {
     /// Sorted by name.
     pub(crate) opted_out: Vec<(String, Specialize)>,
     pub(crate) variants: usize,
+}
+
+impl Default for KernelOptions {
+    fn default() -> KernelOptions {
+        KernelOptions {
+            constants: Vec::new(),
+            num_warps: None,
+            num_ctas: 1,
+            num_stages: None,
+            max_registers: None,
+            fp_fusion: true,
+            line_info: false,
+            debug: false,
+            promote: Promote::Auto,
+            roles: Policy::Auto,
+            persistent: Policy::Auto,
+            diversity: None,
+            dependent: false,
+            cooperative: false,
+            cluster: [1; 3],
+            opted_out: Vec::new(),
+            variants: DEFAULT_VARIANTS,
+        }
+    }
 }
 
 impl KernelOptions {

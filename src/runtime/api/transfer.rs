@@ -1,7 +1,8 @@
 //! Copies between host and device, and on it: of whatever a pointer points to, in the order of a stream.
 
+use crate::runtime::api::argument::DType;
 use crate::runtime::api::buffer::{Element, Pointer};
-use crate::runtime::api::device::Backend;
+use crate::runtime::api::device::{Backend, Device};
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::stream::Stream;
 
@@ -126,15 +127,23 @@ pub(in crate::runtime) fn fill(
     }
 }
 
-/// Copies on the device, in the order of the stream.
+/// Copies on a device, or from one to another, in the order of the stream.
 pub(in crate::runtime) fn copy(
     from: Pointer<'_>,
     to: Pointer<'_>,
     stream: &Stream,
 ) -> Result<(), RuntimeError> {
     expect("numbers to copy", to, from.bytes(), to.dtype().bytes())?;
-    expect_device(FROM, from, stream)?;
-    expect_device(TO, to, stream)?;
+    let device = stream.device();
+    let is_elsewhere = |memory: Pointer<'_>| ![0, device.id()].contains(&memory.device());
+    match (is_elsewhere(from), is_elsewhere(to)) {
+        (false, false) => {}
+        // It has to be in the order of one of them.
+        (true, true) => return expect_device(FROM, from, stream),
+        (true, false) => return copy_between(from, &other_device(from)?, to, device, stream),
+        (false, true) => return copy_between(from, device, to, &other_device(to)?, stream),
+    }
+    device.usable()?;
     let (start, end) = (
         from.address().max(to.address()),
         from.address().min(to.address()) + to.bytes() as u64,
@@ -145,12 +154,56 @@ pub(in crate::runtime) fn copy(
     if to.bytes() == 0 {
         return Ok(());
     }
-    match stream.device().backend() {
+    match device.backend() {
         Backend::Emulated(_) => stream.copy_emulated(from.address(), to.address(), to.bytes()),
         #[cfg(feature = "cuda")]
         Backend::Gpu(_) => {
             let copied = raw(to).copy_from(stream.driver()?, raw(from));
+            copied.map_err(|error| device.failed(None, error))
+        }
+    }
+}
+
+/// The device of memory that is of another than the stream's.
+fn other_device(memory: Pointer<'_>) -> Result<Device, RuntimeError> {
+    // Whoever lent the memory holds the device.
+    let device = Device::of_memory(memory.device()).ok_or_else(|| RuntimeError::OtherDevice {
+        what: "the memory".to_owned(),
+    })?;
+    device.usable()?;
+    Ok(device)
+}
+
+/// Copies from one device to another, in the order of a stream of either. The other's work is not waited for: that is for events.
+fn copy_between(
+    from: Pointer<'_>,
+    from_device: &Device,
+    to: Pointer<'_>,
+    to_device: &Device,
+    stream: &Stream,
+) -> Result<(), RuntimeError> {
+    stream.device().usable()?;
+    match (from_device.backend(), to_device.backend()) {
+        #[cfg(feature = "cuda")]
+        (Backend::Gpu(source), Backend::Gpu(target)) => {
+            let copied = raw(to).copy_from_peer(
+                stream.driver()?,
+                &target.context,
+                raw(from),
+                &source.context,
+            );
             copied.map_err(|error| stream.device().failed(None, error))
+        }
+        // The emulator does at once what it is asked for, and its memory is the host's.
+        _ => {
+            stream.expect_no_recording("copying between devices")?;
+            let own = |device: &Device| match device.id() == stream.device().id() {
+                true => stream.clone(),
+                false => device.stream(),
+            };
+            let mut bytes = vec![0_u8; from.bytes()];
+            read(from.cast(DType::U8), &own(from_device), &mut bytes)?;
+            write(to.cast(DType::U8), &own(to_device), &bytes)
         }
     }
 }

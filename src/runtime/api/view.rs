@@ -117,11 +117,11 @@ impl<'a, T: Element> ViewMut<'a, T> {
         transfer::write(self.pointer, stream, values)
     }
 
-    /// Copies as many numbers from elsewhere on the device, in the order of `stream`.
+    /// Copies as many numbers from elsewhere, in the order of `stream`; between devices as [`Buffer::copy_from`] says.
     ///
     /// # Errors
     ///
-    /// Another number of them; memory of another device.
+    /// Another number of them; a stream of neither device.
     pub fn copy_from(&mut self, stream: &Stream, from: View<'_, T>) -> Result<(), RuntimeError> {
         transfer::copy(from.pointer, self.pointer, stream)
     }

@@ -8,7 +8,7 @@
 //! handler runs goes to standard error.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -48,15 +48,31 @@ pub(crate) fn warn(text: &str) {
     }
 }
 
-/// Tells a warning unless the process has warned the same before.
+/// Warnings of which it is remembered that they were told.
+const REMEMBERED: usize = 1000;
+
+/// Tells a warning unless the process has warned the same before. In a process that lives long enough to have met
+/// [`REMEMBERED`] different ones, the oldest are forgotten, so that their memory is bounded.
 pub(crate) fn warn_once(text: &str) {
-    static WARNED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    static WARNED: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
     let mut warned = WARNED.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_new = warned.get_or_insert_default().insert(text.to_owned());
+    let is_new = remember(&mut warned, text);
     drop(warned);
     if is_new {
         warn(text);
     }
+}
+
+/// Whether a text is new among those that are remembered.
+fn remember(warned: &mut VecDeque<String>, text: &str) -> bool {
+    if warned.iter().any(|known| known == text) {
+        return false;
+    }
+    if warned.len() == REMEMBERED {
+        warned.pop_front();
+    }
+    warned.push_back(text.to_owned());
+    true
 }
 
 fn tell(text: &str) {
@@ -111,5 +127,20 @@ impl Drop for Hold {
             }
         });
         texts.iter().for_each(|text| tell(text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_is_remembered_within_bounds() {
+        let mut warned = VecDeque::new();
+        for i in 0..3 * REMEMBERED {
+            assert!(remember(&mut warned, &i.to_string()));
+            assert!(!remember(&mut warned, &i.to_string()));
+        }
+        assert_eq!(warned.len(), REMEMBERED);
     }
 }

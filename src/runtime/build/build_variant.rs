@@ -128,6 +128,7 @@ pub(in crate::runtime) fn build(
         }
         _ => None,
     };
+    kernel.device.record().add(kernel, classes);
     let defaults = stored.constants.iter().filter_map(|(name, text)| {
         let is_constexpr = |param: &Param| param.constexpr && param.name == *name;
         let is_default =
@@ -171,6 +172,26 @@ fn refused(kernel: &Blueprint, stored: &Stored, error: &emu::ParseError) -> Runt
             message: format!("the emulator does not accept the kernel: {error}"),
         },
     }
+}
+
+/// A kernel as far as PTX, which may be in the cache already; and how long that took.
+pub(crate) fn make_ptx(
+    kernel: &Blueprint,
+    classes: &Classes,
+) -> Result<(Stored, Origin, Timing), RuntimeError> {
+    let mut timing = Timing::default();
+    let made = obtain_kernel(kernel, classes, &FOREVER, &mut timing);
+    let (stored, origin) = made.map_err(|problem| problem.of(kernel))?;
+    Ok((stored, origin, timing))
+}
+
+/// The key of machine code by ptxas, which every device takes that runs code for the target of the PTX.
+pub(crate) fn key_by_ptxas(ptx: &str, lines: bool) -> Key {
+    KeyBuilder::new()
+        .part("ptx", ptx)
+        .part("assembler", "ptxas")
+        .part("lines", [u8::from(lines)])
+        .finish()
 }
 
 /// What the compiler alone says of a variant.

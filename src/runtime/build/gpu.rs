@@ -16,6 +16,7 @@ use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::report::{Report, Resources};
 use crate::runtime::api::warning::warn;
 use crate::runtime::build::blueprint::Blueprint;
+use crate::runtime::build::build_variant::key_by_ptxas;
 use crate::runtime::build::stored::Stored;
 use crate::runtime::cache::{EntryKind, Key, KeyBuilder, Origin};
 use crate::runtime::execute::executable::LoadedCode;
@@ -144,7 +145,13 @@ impl Loading<'_> {
         let mut log = String::new();
         let mut assembling = std::time::Duration::ZERO;
         let clock = Instant::now();
+        let mut by_ptxas = None;
         let found = cache.get_or_make(EntryKind::Cubin, &key, deadline, || {
+            let (ptx, lines) = (&self.stored.ptx, self.kernel.options.line_info);
+            if let Some((code, origin)) = cache.get(EntryKind::Cubin, &key_by_ptxas(ptx, lines)) {
+                by_ptxas = Some(origin);
+                return Ok(code);
+            }
             let clock = Instant::now();
             let cubin = self.assemble()?;
             assembling = clock.elapsed();
@@ -152,6 +159,7 @@ impl Loading<'_> {
             Ok::<_, Problem>(cubin.bytes)
         });
         let (bytes, origin) = found?;
+        let origin = by_ptxas.unwrap_or(origin);
         report.timing.assemble = assembling;
         report.timing.cache += clock.elapsed().saturating_sub(assembling);
         report.assembler_log = log;
@@ -220,21 +228,30 @@ impl Loading<'_> {
     }
 
     fn jit_options(&self) -> JitOptions {
-        // The bound on registers stands in the PTX.
-        let mut options = JitOptions::default();
-        options.verbose = true;
-        options.line_info = self.kernel.options.line_info;
-        options
+        jit_options(self.kernel.options.line_info)
     }
 
-    /// Everything that machine code depends on.
     fn key(&self) -> Key {
-        let device = self.device.context.device();
-        KeyBuilder::new()
-            .part("ptx", &self.stored.ptx)
-            .part("device", format!("{} {}", device.capability, device.name))
-            .part("driver", device.driver.version().to_string())
-            .part("options", format!("{:?}", self.jit_options()))
-            .finish()
+        let lines = self.kernel.options.line_info;
+        key_by_driver(&self.stored.ptx, self.device.context.device(), lines)
     }
+}
+
+/// How kernels are assembled.
+pub(crate) fn jit_options(lines: bool) -> JitOptions {
+    // The bound on registers stands in the PTX.
+    let mut options = JitOptions::default();
+    options.verbose = true;
+    options.line_info = lines;
+    options
+}
+
+/// Everything that machine code by a device's driver depends on.
+pub(crate) fn key_by_driver(ptx: &str, device: &crate::driver::Device, lines: bool) -> Key {
+    KeyBuilder::new()
+        .part("ptx", ptx)
+        .part("device", format!("{} {}", device.capability, device.name))
+        .part("driver", device.driver.version().to_string())
+        .part("options", format!("{:?}", jit_options(lines)))
+        .finish()
 }

@@ -24,7 +24,7 @@ use crate::runtime::specialize::table::Classes;
 const LOGARITHM: u8 = 0x3f;
 
 /// Tuples in tuples.
-const MAX_DEPTH: usize = 16;
+pub(super) const MAX_DEPTH: usize = 16;
 
 /// What a parameter is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,29 +153,42 @@ fn read_one(rest: &mut &[u8]) -> ArgTree {
 
 /// The same without what values promise.
 pub(crate) fn plain(classes: &Classes) -> Classes {
-    fn write(given: &ArgTree, classes: &mut Vec<u8>) {
+    if let Some(plain) = classes.masked(PLAIN, |class| class == TUPLE || class == DESCRIPTOR) {
+        return plain;
+    }
+    let given = read(classes);
+    written(given.iter().map(|given| (given, PLAIN)))
+}
+
+/// The classes of what each parameter is given, of which each keeps the bits of a mask.
+pub(crate) fn written<'t>(given: impl Iterator<Item = (&'t ArgTree, u8)>) -> Classes {
+    fn write(given: &ArgTree, mask: u8, classes: &mut Vec<u8>) {
         match given {
-            ArgTree::Plain(class) => classes.push(class.plain().0),
+            ArgTree::Plain(class) => classes.push(class.0 & mask),
             ArgTree::Tuple(elements) => {
                 classes.extend([TUPLE, elements.len() as u8]);
-                elements.iter().for_each(|element| write(element, classes));
+                elements
+                    .iter()
+                    .for_each(|element| write(element, mask, classes));
             }
             ArgTree::Descriptor {
-                dtype, block, nan, ..
+                dtype,
+                block,
+                divisible,
+                nan,
             } => {
                 classes.extend([DESCRIPTOR, block.len() as u8, u8::from(*nan)]);
-                classes.extend(block.iter().map(|extent| extent.ilog2() as u8));
+                let promise = |&divisible: &bool| if divisible { SIXTEEN & mask } else { 0 };
+                let dims = block.iter().zip(divisible);
+                classes.extend(
+                    dims.map(|(extent, divisible)| extent.ilog2() as u8 | promise(divisible)),
+                );
                 classes.push(Class::pointer(*dtype).0);
             }
         }
     }
-    if let Some(plain) = classes.masked(PLAIN, |class| class == TUPLE || class == DESCRIPTOR) {
-        return plain;
-    }
     let mut all = Vec::new();
-    read(classes)
-        .iter()
-        .for_each(|given| write(given, &mut all));
+    given.for_each(|(given, mask)| write(given, mask, &mut all));
     Classes::list(&all)
 }
 

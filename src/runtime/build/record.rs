@@ -1,0 +1,149 @@
+//! Recording: what a run makes, as a manifest.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::limits::{MANIFEST_BYTES, MANIFEST_KERNELS};
+use crate::runtime::api::environment;
+use crate::runtime::api::warning::warn_once;
+use crate::runtime::build::blueprint::Blueprint;
+use crate::runtime::build::manifest::{kernel_line, program_lines};
+use crate::runtime::specialize::table::Classes;
+
+/// A manifest to which every kernel is added that is made or found in a cache, or none. Clones write to the same; several processes may
+/// write to one file. What stands there already is not written again.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    inner: Option<Arc<Inner>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    /// None before the first kernel.
+    written: Mutex<Option<Written>>,
+}
+
+/// What stands in the file, as far as this process knows.
+#[derive(Debug)]
+struct Written {
+    /// Hashes of programs and of lines of kernels.
+    hashes: HashSet<[u8; 32]>,
+    bytes: usize,
+}
+
+impl Record {
+    /// Nothing is recorded.
+    pub fn off() -> Record {
+        Record::default()
+    }
+
+    /// Into this file, which is made with the first kernel.
+    pub fn to(path: impl Into<PathBuf>) -> Record {
+        let inner = Inner {
+            path: path.into(),
+            written: Mutex::new(None),
+        };
+        Record {
+            inner: Some(Arc::new(inner)),
+        }
+    }
+
+    /// Into the file that `TILELIFT_RECORD` names.
+    pub fn from_env() -> Record {
+        environment::value("TILELIFT_RECORD").map_or_else(Record::off, Record::to)
+    }
+
+    /// Adds a kernel. What cannot be added is told.
+    pub(in crate::runtime) fn add(&self, kernel: &Blueprint, classes: &Classes) {
+        let Some(inner) = &self.inner else {
+            return;
+        };
+        // What was compiled ahead needs no manifest.
+        let Some((id, program)) = program_lines(&kernel.source) else {
+            return;
+        };
+        let line = match kernel_line(&id, kernel, classes) {
+            Ok(line) => line,
+            Err(what) => {
+                let name = &kernel.name;
+                warn_once(&format!(
+                    "kernel `{name}` is not recorded: a manifest has no words for {what}"
+                ));
+                return;
+            }
+        };
+        if let Err(error) = inner.add(&id, &program, &line) {
+            warn_once(&format!("{}: {error}", inner.path.display()));
+        }
+    }
+}
+
+impl Inner {
+    fn add(&self, id: &str, program: &str, line: &str) -> Result<(), String> {
+        let cannot = |error: std::io::Error| format!("kernels cannot be recorded there: {error}");
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = match &mut *written {
+            Some(written) => written,
+            none => none.insert(Written::of(&self.path).map_err(cannot)?),
+        };
+        let (program_hash, line_hash) = (hash(id), hash(line.trim_end()));
+        if written.hashes.contains(&line_hash) {
+            return Ok(());
+        }
+        let mut unit = String::new();
+        if written.bytes == 0 {
+            unit += "# Kernels that were launched. To make them on another machine: tilelift warm FILE\n";
+        }
+        if !written.hashes.contains(&program_hash) {
+            unit += program;
+        }
+        unit += line;
+        let bytes = written.bytes + unit.len();
+        if bytes > MANIFEST_BYTES || written.hashes.len() >= MANIFEST_KERNELS {
+            return Err("the manifest is full, later kernels are not recorded".to_owned());
+        }
+        let file = File::options().create(true).append(true).open(&self.path);
+        // By one call, so that what several processes write does not mix.
+        let result = file.and_then(|mut file| file.write_all(unit.as_bytes()));
+        result.map_err(cannot)?;
+        written.hashes.extend([program_hash, line_hash]);
+        written.bytes = bytes;
+        Ok(())
+    }
+}
+
+impl Written {
+    /// What stands in a file, which may not be there.
+    fn of(path: &Path) -> std::io::Result<Written> {
+        let mut text = String::new();
+        match File::open(path) {
+            Ok(file) => {
+                // What is no text is none of ours, and stays as it is.
+                file.take(MANIFEST_BYTES as u64 + 1)
+                    .read_to_string(&mut text)?;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let hashes = text.split('\n').filter_map(|line| {
+            let mut words = line.split(' ');
+            match words.next()? {
+                "program" => words.next().map(hash),
+                "kernel" => Some(hash(line)),
+                _ => None,
+            }
+        });
+        Ok(Written {
+            hashes: hashes.collect(),
+            bytes: text.len(),
+        })
+    }
+}
+
+fn hash(text: &str) -> [u8; 32] {
+    *blake3::hash(text.as_bytes()).as_bytes()
+}

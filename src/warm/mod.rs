@@ -1,0 +1,412 @@
+//! Kernels made before anybody launches them, many at once, into the cache: an application that starts then compiles and assembles nothing.
+//!
+//! A [`Manifest`] says which kernels, and for what. An application writes it while it runs ([`Record`](crate::runtime::Record), or
+//! `TILELIFT_RECORD=FILE`), or somebody writes it; `tilelift warm FILE` makes its kernels, and so does [`Warm::run`]:
+//!
+//! ```
+//! # #[cfg(feature = "triton")] {
+//! use tilelift::runtime::Manifest;
+//! use tilelift::runtime::cache::{Cache, Settings};
+//! use tilelift::warm::{Assembler, Warm};
+//!
+//! let manifest = Manifest::parse("kernels.manifest", r#"
+//! program fills python fill.py
+//! | import triton, triton.language as tl
+//! |
+//! | @triton.jit
+//! | def fill(x, n, value, BLOCK: tl.constexpr):
+//! |     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+//! |     tl.store(x + i, value, i < n)
+//! kernel fills fill "*fp32:16, i32, fp32" BLOCK=1024 target=sm_90a
+//! kernel fills fill "*fp32:16, i32:16, fp32" BLOCK=1024 target=sm_90a
+//! "#)?;
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let warm = Warm { assembler: Assembler::None, ..Warm::new(Cache::new(Settings::new(folder))) };
+//! let report = warm.run(&manifest, &|row, done| println!("{done} of 2: {}", row.kernel));
+//! assert_eq!((report.rows.len(), report.failed()), (2, 0));
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # How
+//!
+//! [`Warm::jobs`] threads take a kernel each, compile it, have it assembled, and write both to the cache; so memory is that of
+//! as many kernels, however long the manifest is. What the cache has already is left alone. One driver assembles one kernel at
+//! a time in a process, so each thread has a process for that: [`Assembler`].
+
+mod ptxas;
+#[cfg(feature = "cuda")]
+mod worker;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::runtime::cache::{Cache, EntryKind, Origin};
+use crate::runtime::{Device, DeviceOptions, Entry, Manifest, Stopped, key_by_ptxas};
+use crate::settings::Target;
+
+#[cfg(feature = "cuda")]
+use crate::driver;
+#[cfg(feature = "cuda")]
+use crate::runtime::{jit_options, key_by_driver};
+
+#[cfg(feature = "tool")]
+pub(crate) use self::ptxas::{PtxasError, assemble as assemble_by_ptxas};
+#[cfg(all(feature = "tool", feature = "cuda"))]
+pub(crate) use self::worker::serve;
+
+/// Who makes machine code of PTX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Assembler {
+    /// The driver where there is a GPU of the target, else `ptxas` where it is found, else nobody.
+    #[default]
+    Found,
+    /// The driver of a GPU of the target. What it makes is for GPUs of that name and for drivers of that version.
+    Driver,
+    /// The program `ptxas`: the path's, or the one that `TILELIFT_PTXAS` names. What it makes is for every GPU that runs code for
+    /// the target, and such a GPU takes it in place of what its own driver would make.
+    Ptxas,
+    /// Nobody: PTX alone is made, and the first launch waits for the driver.
+    None,
+}
+
+/// How kernels of a manifest are made.
+#[derive(Clone, Debug)]
+pub struct Warm {
+    /// Where they go. A cache that is off keeps nothing.
+    pub cache: Cache,
+    /// What each is compiled for. If empty: what its line says, else the first GPU.
+    pub targets: Vec<Target>,
+    /// How many are made at once.
+    pub jobs: usize,
+    /// Who makes machine code.
+    pub assembler: Assembler,
+    /// The command `tilelift`, built with the feature `cuda`, of which each thread starts a process that has the driver assemble. Without it this
+    /// process's driver does, one kernel at a time. A process takes some hundred MB of memory on the host and on the GPU.
+    pub worker: Option<PathBuf>,
+    /// How long a kernel may be with its assembler, which is stopped then; the driver of this process cannot be.
+    pub limit: Duration,
+}
+
+/// What became of a kernel of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Row {
+    /// Where the manifest asks for it.
+    pub place: String,
+    /// Its name.
+    pub kernel: String,
+    /// What it is compiled for, as the manifest says it.
+    pub signature: String,
+    /// The target.
+    pub target: Option<Target>,
+    /// Where its PTX came from.
+    pub ptx: Option<Origin>,
+    /// Where its machine code came from; none if nobody makes it.
+    pub code: Option<Origin>,
+    /// Why it is not there.
+    pub problem: Option<String>,
+    /// How long the compiler took.
+    pub compile: Duration,
+    /// How long the assembler took.
+    pub assemble: Duration,
+}
+
+/// What became of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Report {
+    /// Its kernels, each for each target, in order.
+    pub rows: Vec<Row>,
+    /// How long it took.
+    pub wall: Duration,
+}
+
+impl Report {
+    /// How many kernels are not there.
+    pub fn failed(&self) -> usize {
+        self.rows.iter().filter(|row| row.problem.is_some()).count()
+    }
+}
+
+impl fmt::Display for Report {
+    /// In a line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |is: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|row| is(row)).count();
+        let compiled = count(&|row| row.ptx == Some(Origin::Made));
+        let assembled = count(&|row| row.code == Some(Origin::Made));
+        let without = count(&|row| row.problem.is_none() && row.code.is_none());
+        write!(
+            f,
+            "{} kernels in {:.1} s: {compiled} compiled, {assembled} assembled",
+            self.rows.len(),
+            self.wall.as_secs_f64()
+        )?;
+        if without > 0 {
+            write!(f, ", {without} left to the driver of the GPU")?;
+        }
+        match self.failed() {
+            0 => Ok(()),
+            failed => write!(f, ", {failed} failed"),
+        }
+    }
+}
+
+/// Who assembles for a target.
+enum Means {
+    Ptxas,
+    #[cfg(feature = "cuda")]
+    Driver(Box<driver::Device>),
+    Nobody,
+}
+
+/// A target: what compiles for it, and what assembles.
+struct Place {
+    device: Device,
+    means: Result<Means, String>,
+}
+
+/// What a thread keeps from one kernel to the next.
+#[derive(Default)]
+struct Lane {
+    #[cfg(feature = "cuda")]
+    worker: Option<(u32, worker::Worker)>,
+}
+
+/// What goes wrong while machine code is made.
+struct Trouble(String);
+
+impl From<Stopped> for Trouble {
+    fn from(stopped: Stopped) -> Trouble {
+        Trouble(stopped.to_string())
+    }
+}
+
+impl Warm {
+    /// On all cores, for what the manifest says, and ten minutes for each kernel.
+    pub fn new(cache: Cache) -> Warm {
+        Warm {
+            cache,
+            targets: Vec::new(),
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            assembler: Assembler::Found,
+            worker: None,
+            limit: Duration::from_secs(600),
+        }
+    }
+
+    /// Makes every kernel. `told` is called as each is done, with their number so far, by the thread that made it.
+    pub fn run(&self, manifest: &Manifest, told: &(dyn Fn(&Row, usize) + Sync)) -> Report {
+        let clock = Instant::now();
+        let gpu = first_gpu();
+        let mut places: Vec<(Target, Place)> = Vec::new();
+        let mut jobs: Vec<(&Entry, Option<usize>)> = Vec::new();
+        for entry in manifest.entries() {
+            let own = [entry.target.or(gpu)];
+            let asked: Vec<Option<Target>> = match self.targets.is_empty() {
+                true => own.to_vec(),
+                false => self.targets.iter().copied().map(Some).collect(),
+            };
+            for target in asked {
+                let at = target.map(|target| {
+                    let known = places.iter().position(|(known, _)| *known == target);
+                    known.unwrap_or_else(|| {
+                        places.push((target, self.place(target)));
+                        places.len() - 1
+                    })
+                });
+                jobs.push((entry, at));
+            }
+        }
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let rows: Mutex<Vec<Option<Row>>> = Mutex::new(vec![None; jobs.len()]);
+        let work = || {
+            let mut lane = Lane::default();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(&(entry, place)) = jobs.get(at) else {
+                    return;
+                };
+                let row = self.make(entry, place.map(|place| &places[place].1), &mut lane);
+                told(&row, 1 + done.fetch_add(1, Ordering::Relaxed));
+                rows.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(row);
+            }
+        };
+        std::thread::scope(|scope| {
+            // The last is this one, so that it works where there can be no more threads.
+            for _ in 1..self.jobs.clamp(1, jobs.len().max(1)) {
+                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Report {
+            rows: rows.into_iter().flatten().collect(),
+            wall: clock.elapsed(),
+        }
+    }
+
+    fn place(&self, target: Target) -> Place {
+        let device = Device::emulator_with(DeviceOptions {
+            cache: self.cache.clone(),
+            target: Some(target),
+            ..DeviceOptions::plain()
+        });
+        Place {
+            device,
+            means: self.means(target),
+        }
+    }
+
+    /// Who assembles for a target.
+    fn means(&self, target: Target) -> Result<Means, String> {
+        match self.assembler {
+            Assembler::None => Ok(Means::Nobody),
+            Assembler::Ptxas => Ok(Means::Ptxas),
+            Assembler::Driver => driver_of(target),
+            Assembler::Found => match driver_of(target) {
+                Ok(means) => Ok(means),
+                Err(_) if ptxas::is_there() => Ok(Means::Ptxas),
+                Err(_) => Ok(Means::Nobody),
+            },
+        }
+    }
+
+    /// Makes a kernel for a target; none if nothing says for which.
+    fn make(&self, entry: &Entry, place: Option<&Place>, lane: &mut Lane) -> Row {
+        let mut row = Row {
+            place: entry.place.clone(),
+            kernel: entry.kernel().to_owned(),
+            signature: entry.signature(),
+            target: place.map(|place| place.device.target()),
+            ptx: None,
+            code: None,
+            problem: None,
+            compile: Duration::ZERO,
+            assemble: Duration::ZERO,
+        };
+        row.problem = self.fill(entry, place, lane, &mut row).err();
+        row
+    }
+
+    fn fill(
+        &self,
+        entry: &Entry,
+        place: Option<&Place>,
+        lane: &mut Lane,
+        row: &mut Row,
+    ) -> Result<(), String> {
+        let place = place
+            .ok_or("nothing says what it is compiled for: there is no GPU, and neither the line nor the caller names a target")?;
+        let made = entry.make(&place.device)?;
+        row.ptx = Some(made.origin);
+        row.compile = made.timing.lower + made.timing.compile;
+        let (ptx, lines) = (made.stored.ptx.as_str(), made.lines);
+        let key = match place.means.as_ref().map_err(String::clone)? {
+            Means::Nobody => return Ok(()),
+            Means::Ptxas => key_by_ptxas(ptx, lines),
+            #[cfg(feature = "cuda")]
+            Means::Driver(device) => key_by_driver(ptx, device, lines),
+        };
+        let mut took = Duration::ZERO;
+        let found = self
+            .cache
+            .get_or_make(EntryKind::Cubin, &key, &Default::default(), || {
+                let clock = Instant::now();
+                let code = self.assemble(place, ptx, made.stored.meta.target, lines, lane);
+                took = clock.elapsed();
+                code.map_err(Trouble)
+            });
+        row.assemble = took;
+        let (_, origin) = found.map_err(|Trouble(problem)| problem)?;
+        row.code = Some(origin);
+        Ok(())
+    }
+
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(unused_variables, reason = "only drivers have workers")
+    )]
+    fn assemble(
+        &self,
+        place: &Place,
+        ptx: &str,
+        target: Target,
+        lines: bool,
+        lane: &mut Lane,
+    ) -> Result<Vec<u8>, String> {
+        match &place.means {
+            #[cfg(feature = "cuda")]
+            Ok(Means::Driver(device)) => self.assemble_by_driver(device, ptx, lines, lane),
+            _ => ptxas::assemble(ptx, target, lines, Some(self.limit))
+                .map_err(|error| error.to_string()),
+        }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn assemble_by_driver(
+        &self,
+        device: &driver::Device,
+        ptx: &str,
+        lines: bool,
+        lane: &mut Lane,
+    ) -> Result<Vec<u8>, String> {
+        let Some(program) = &self.worker else {
+            let context = driver::Context::new(device);
+            let code = context.and_then(|c| driver::assemble(&c, ptx, &jit_options(lines)));
+            return code
+                .map(|code| code.bytes)
+                .map_err(|error| error.to_string());
+        };
+        let (_, worker) = match &mut lane.worker {
+            Some(known) if known.0 == device.ordinal => known,
+            other => {
+                let started = worker::Worker::start(program, device.ordinal);
+                let started = started.map_err(|error| format!("{}: {error}", program.display()))?;
+                other.insert((device.ordinal, started))
+            }
+        };
+        match worker.assemble(ptx, lines, self.limit) {
+            Ok(code) => code,
+            Err(problem) => {
+                // The next kernel has another one.
+                lane.worker = None;
+                Err(problem)
+            }
+        }
+    }
+}
+
+/// What the first GPU takes.
+#[cfg(feature = "cuda")]
+fn first_gpu() -> Option<Target> {
+    let is = driver::Device::get(0).ok()?.capability;
+    Target::for_device(is.major, is.minor)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn first_gpu() -> Option<Target> {
+    None
+}
+
+/// The driver of a GPU which kernels for this target are compiled for.
+#[cfg(feature = "cuda")]
+fn driver_of(target: Target) -> Result<Means, String> {
+    let devices = driver::Device::all().map_err(|error| error.to_string())?;
+    let is_it = |device: &driver::Device| {
+        Target::for_device(device.capability.major, device.capability.minor) == Some(target)
+    };
+    match devices.into_iter().find(is_it) {
+        Some(device) => Ok(Means::Driver(Box::new(device))),
+        None => Err(format!("no GPU here is one that {target} is the target of")),
+    }
+}
+
+#[cfg(not(feature = "cuda"))]
+fn driver_of(_target: Target) -> Result<Means, String> {
+    Err("the driver needs the feature `cuda`".to_owned())
+}

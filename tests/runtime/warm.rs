@@ -1,0 +1,250 @@
+//! From a run that is recorded to one that starts warm.
+
+use std::path::Path;
+
+use tilelift::runtime::cache::{Cache, Origin, Settings};
+use tilelift::runtime::{Buffer, Device, DeviceOptions, Manifest, Program, Record, Report};
+use tilelift::settings::Target;
+use tilelift::warm::{Assembler, Warm};
+
+use crate::tools::ADD;
+
+/// Launches kernels of two programs on a device with a cache and a manifest; gives the reports of their variants.
+fn serve(mut options: DeviceOptions, cache: Cache, record: Record, is_gpu: bool) -> Vec<Report> {
+    (options.cache, options.record) = (cache, record);
+    let device = match is_gpu {
+        true => Device::best_with(options),
+        false => Device::emulator_with(options),
+    };
+    let x = Buffer::from_slice(&device, &[1.5_f32; 256]).expect("there is memory");
+    let program = Program::python("add.py", ADD).expect("it is Python");
+    let add = device.kernel(&program, "add").expect("there is a kernel");
+    let mut reports = Vec::new();
+    for scale in [1.0, -0.5] {
+        let add = add
+            .constant("BLOCK", 64)
+            .and_then(|k| k.constant("SCALE", scale));
+        let add = add.and_then(|k| k.warps(2)).expect("it can be set up so");
+        for n in [1, 5, 64] {
+            add.run(1, (&x, &x, &x, n)).expect("it runs");
+        }
+        reports.extend(add.variants());
+    }
+    let text = "kernel @put(v0 \"x\": ptr<f32>) warps(4) {\nblock0:\n    v1 = const {value = 1.0} : f32\n    store v0, v1\n    return\n}\n";
+    let program = Program::tir("put.tir", text).expect("it is IR");
+    let put = device.kernel(&program, "put").expect("there is a kernel");
+    put.run(1, (&x,)).expect("it runs");
+    reports.extend(put.variants());
+    reports
+}
+
+fn cache(folder: &Path) -> Cache {
+    Cache::new(Settings::new(folder))
+}
+
+#[test]
+fn a_recorded_run_starts_warm_elsewhere() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let path = folder.path().join("run.manifest");
+    let run = |cache: Cache, record: Record| serve(DeviceOptions::plain(), cache, record, false);
+    let cold = run(Cache::off(), Record::to(&path));
+    assert_eq!(cold.len(), 7);
+    // What is found in a cache is recorded, too, and nothing twice.
+    let manifest = Manifest::read(&path).expect("it was written");
+    assert_eq!(manifest.len(), 7);
+    let warm = Warm {
+        assembler: Assembler::None,
+        jobs: 3,
+        ..Warm::new(cache(&folder.path().join("cache")))
+    };
+    let told = std::sync::Mutex::new(Vec::new());
+    let report = warm.run(&manifest, &|row, done| {
+        told.lock()
+            .expect("nobody panics")
+            .push((row.kernel.clone(), done));
+    });
+    assert_eq!((report.rows.len(), report.failed()), (7, 0), "{report}");
+    assert!(
+        report
+            .to_string()
+            .contains("7 compiled, 0 assembled, 7 left"),
+        "{report}"
+    );
+    let mut numbers: Vec<usize> = told
+        .into_inner()
+        .expect("nobody panics")
+        .iter()
+        .map(|t| t.1)
+        .collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
+    // Rows are in the order of the manifest.
+    assert_eq!(
+        report.rows[0].place,
+        format!("{}:{}", path.display(), line_of(&path, 0))
+    );
+    assert!(
+        report
+            .rows
+            .iter()
+            .all(|row| row.ptx == Some(Origin::Made) && row.code.is_none())
+    );
+    let warmed = run(cache(&folder.path().join("cache")), Record::off());
+    assert!(
+        warmed
+            .iter()
+            .all(|report| report.kernel_origin == Origin::Disk),
+        "{warmed:?}"
+    );
+    // A second time there is nothing to do.
+    let again = warm.run(&manifest, &|_, _| {});
+    assert!(
+        again.rows.iter().all(|row| row.ptx == Some(Origin::Disk)),
+        "{again}"
+    );
+    // For other targets than those of the run.
+    let both = Warm {
+        targets: vec![Target::SM_80, Target::SM_90A],
+        ..warm
+    };
+    let report = both.run(&manifest, &|_, _| {});
+    let made = report
+        .rows
+        .iter()
+        .filter(|row| row.ptx == Some(Origin::Made));
+    let targets: Vec<Option<Target>> = made.map(|row| row.target).collect();
+    assert_eq!(
+        (report.rows.len(), targets),
+        (14, vec![Some(Target::SM_90A); 7])
+    );
+}
+
+/// The line of the manifest where its kernel of a number is.
+fn line_of(path: &Path, kernel: usize) -> usize {
+    let text = std::fs::read_to_string(path).expect("it was written");
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with("kernel"));
+    1 + lines.nth(kernel).expect("there is one").0
+}
+
+#[test]
+fn a_kernel_that_cannot_be_made_is_no_end() {
+    let text = "program p python p.py
+| import triton, triton.language as tl
+|
+| @triton.jit
+| def put(x, N: tl.constexpr):
+|     tl.store(x + tl.arange(0, N), 1.0)
+kernel p put \"*fp32\" N=48 target=sm_80
+kernel p put \"*fp32\" N=64
+kernel p put \"*fp32\" N=64 NN=1 target=sm_80
+kernel p put \"*fp32\" N=64 target=sm_80
+";
+    let manifest = Manifest::parse("m", text).expect("its lines are right");
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let warm = Warm {
+        assembler: Assembler::None,
+        ..Warm::new(cache(folder.path()))
+    };
+    let report = warm.run(&manifest, &|_, _| {});
+    let problems: Vec<&str> = report
+        .rows
+        .iter()
+        .map(|row| row.problem.as_deref().unwrap_or(""))
+        .collect();
+    assert!(problems[0].contains("power of two"), "{problems:?}");
+    assert!(
+        problems[1].contains("nothing says what it is compiled for"),
+        "{problems:?}"
+    );
+    assert!(problems[2].contains("NN"), "{problems:?}");
+    assert_eq!(problems[3], "");
+    assert_eq!(report.rows[1].place, "m:8");
+    assert!(report.to_string().ends_with(", 3 failed"), "{report}");
+}
+
+#[cfg(feature = "cuda")]
+mod by_driver {
+    use super::*;
+    use crate::stub::run;
+    use crate::tools::role;
+
+    /// Machine code of seven kernels: of two it is the same whether `n` is a multiple of 16 or not.
+    const CODES: usize = 5;
+
+    fn gpu_run(folder: &Path, record: Record) -> Vec<Report> {
+        serve(DeviceOptions::plain(), cache(folder), record, true)
+    }
+
+    /// In one process the manifest is recorded and warmed by other processes, in the next one all is there.
+    #[test]
+    fn assembled_by_processes_it_is_loaded_by_the_application() {
+        let test = "warm::by_driver::assembled_by_processes_it_is_loaded_by_the_application";
+        if let Some(role) = role() {
+            let (step, folder) = role.split_once(' ').expect("as below");
+            let folder = Path::new(folder);
+            let path = folder.join("run.manifest");
+            match step {
+                "record" => {
+                    gpu_run(&folder.join("other"), Record::to(&path));
+                }
+                "start" => {
+                    let reports = gpu_run(&folder.join("cache"), Record::off());
+                    let is_warm = |report: &Report| {
+                        (report.kernel_origin, report.cubin_origin)
+                            == (Origin::Disk, Some(Origin::Disk))
+                    };
+                    assert!(reports.iter().all(is_warm), "{reports:?}");
+                }
+                step => {
+                    let mut warm = Warm::new(cache(&folder.join("cache")));
+                    warm.jobs = 2;
+                    warm.worker =
+                        (step == "processes").then(|| env!("CARGO_BIN_EXE_tilelift").into());
+                    let manifest = Manifest::read(&path).expect("it was recorded");
+                    let report = warm.run(&manifest, &|_, _| {});
+                    let refused = std::env::var("STUB_REFUSE").is_ok();
+                    assert_eq!(report.failed(), if refused { 6 } else { 0 }, "{report:?}");
+                    let assembled = report
+                        .rows
+                        .iter()
+                        .filter(|row| row.code == Some(Origin::Made));
+                    assert_eq!(
+                        assembled.count(),
+                        if refused { 1 } else { CODES },
+                        "{report:?}"
+                    );
+                    let problem = report.rows[0].problem.clone().unwrap_or_default();
+                    assert_eq!(problem.contains("refused"), refused, "{problem}");
+                }
+            }
+            return;
+        }
+        for how in ["processes", "here"] {
+            let folder = tempfile::tempdir().expect("a folder for the test");
+            let role = |step: &str| format!("{step} {}", folder.path().display());
+            let Some(log) = run(test, &role("record"), &[]) else {
+                return;
+            };
+            let recorded = log.matches("assemble").count();
+            assert_eq!(recorded, CODES, "{log}");
+            // The stand-in refuses six of them, and the seventh is made all the same.
+            let log = run(test, &role(how), &[("STUB_REFUSE", ".entry add(")]);
+            assert_eq!(log.unwrap_or_default().matches("assemble").count(), 1);
+            std::fs::remove_dir_all(folder.path().join("cache")).expect("it is there");
+            let log = run(test, &role(how), &[]).unwrap_or_default();
+            assert_eq!(log.matches("assemble").count(), CODES, "{how}: {log}");
+            let log = run(test, &role("start"), &[]).unwrap_or_default();
+            assert_eq!(
+                (
+                    log.matches("assemble").count(),
+                    log.matches("launch").count()
+                ),
+                (0, 7),
+                "{log}"
+            );
+        }
+    }
+}
