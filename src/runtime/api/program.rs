@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ir::attrs::{Attrs, make};
-use crate::ir::function::TileFunction;
+use crate::ir::function::{ParamHints, TileFunction};
 use crate::ir::ops::TileOp;
 use crate::ir::types::Elem;
 use crate::settings::{Promote, Target, program_warps};
@@ -345,7 +345,7 @@ impl Source {
                     f.params().iter().zip(hints).collect()
                 });
                 let param =
-                    |(&value, (hint, name)): (_, (&crate::ir::function::ParamHints, &String))| {
+                    |(&value, (hint, name)): (_, (&ParamHints, &String))| {
                         Param {
                             name: name.clone(),
                             constexpr: false,
@@ -355,7 +355,7 @@ impl Source {
                                 value: false,
                                 alignment: true,
                             },
-                            divisible: hint.divisible.max(1),
+                            divisible: hint.promised().max(1),
                             elem: func.map(|f| f.dfg.ty(value).elem),
                             unsigned: false,
                             pinned: None,
@@ -423,7 +423,7 @@ impl Source {
                 for (param, given) in given {
                     let (param, class) = (*param, check_elem(kernel, &params[*param], given)?);
                     let hint = &mut func.param_hints[param];
-                    hint.divisible = hint.divisible.max(class.divisor());
+                    *hint = ParamHints::divisible(hint.promised().max(class.divisor()));
                 }
                 if let Some(num_warps) = options.num_warps {
                     func.set_num_warps(num_warps);

@@ -25,21 +25,25 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Kind {
-    /// PTX and description of a kernel, by source, signature, options, target and build of the compiler.
+    /// PTX and description of a kernel, by source, signature, options, target and build of the compiler. In the signature are
+    /// those promises of arguments that the code depends on.
     Kernel,
     /// Machine code, by PTX, device, driver and options of its assembler.
     Cubin,
+    /// Which promises of a signature the code of a kernel depends on, by the same with the whole signature.
+    Asked,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 2] = [Kind::Kernel, Kind::Cubin];
+    pub const ALL: [Kind; 3] = [Kind::Kernel, Kind::Cubin, Kind::Asked];
 
     /// Its name, also the ending of its files.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Kernel => "kernel",
             Kind::Cubin => "cubin",
+            Kind::Asked => "asked",
         }
     }
 
@@ -47,6 +51,7 @@ impl Kind {
         match self {
             Kind::Kernel => 1,
             Kind::Cubin => 2,
+            Kind::Asked => 3,
         }
     }
 
