@@ -238,12 +238,16 @@ const READS_PROMISES: &[&str] = &[
 fn code_depends_on_promises_only_by_asking_for_them() {
     let reads = |path: &PathBuf| {
         let lines = code_lines(path).into_iter().map(|(_, line)| line);
-        let reads = |line: String| line.contains(".promised()") || line.contains("ParamHints::promised");
+        let reads =
+            |line: String| line.contains(".promised()") || line.contains("ParamHints::promised");
         lines.map(reads).any(|reads| reads)
     };
     let found = files("src", "rs").into_iter().filter(reads);
     let found: BTreeSet<String> = found.map(|path| name(&path)).collect();
-    assert_eq!(found, READS_PROMISES.iter().map(|&path| path.to_owned()).collect());
+    assert_eq!(
+        found,
+        READS_PROMISES.iter().map(|&path| path.to_owned()).collect()
+    );
 }
 
 /// A room that others may rely on is a decision: it stands in the list above and on the front page.

@@ -5,7 +5,7 @@ import json
 import subprocess
 
 # What integers are specialised for; MULTIPLES=16 is what Triton asks for.
-MULTIPLES = [int(n) for n in os.environ.get("MULTIPLES", "16,8").split(",")]
+MULTIPLES = [int(n) for n in os.environ.get("MULTIPLES", "16,8,4,2").split(",")]
 BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8e4nv": 1, "i8": 1, "u8": 1, "u16": 2, "i32": 4, "i64": 8}
 
 
@@ -257,7 +257,8 @@ def thin():
 
 def odd():
     """Products of sizes that are no multiples of 16, in both orders of b."""
-    middle = [(128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3), (128, 64, 64, 4, 4), (64, 128, 64, 4, 3), (64, 64, 64, 4, 4)]
+    middle = [(128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3), (128, 64, 64, 4, 4), (64, 128, 64, 4, 3), (64, 64, 64, 4, 4),
+              (128, 256, 64, 8, 4), (128, 128, 64, 8, 4), (128, 64, 64, 4, 6), (64, 128, 64, 4, 6), (64, 64, 64, 4, 8), (64, 64, 128, 4, 4)]
     for m, n, k in ((1000, 1000, 1000), (3000, 5008, 1000), (2040, 2056, 2008), (4095, 4097, 4099)):
         for transposed in (True, False):
             order = "n x k" if transposed else "k x n"

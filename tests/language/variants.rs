@@ -53,7 +53,11 @@ pub(crate) fn count(
     };
     let whole = with(&classes)?;
     let least: Vec<u8> = whole.asked.iter().map(|asked| asked.least).collect();
-    let most: Vec<u8> = whole.asked.iter().map(|asked| asked.most.min(MOST)).collect();
+    let most: Vec<u8> = whole
+        .asked
+        .iter()
+        .map(|asked| asked.most.min(MOST))
+        .collect();
     for levels in [&least, &most] {
         let other = with(levels)?;
         if other.ptx != whole.ptx {
@@ -64,7 +68,10 @@ pub(crate) fn count(
         }
     }
     let (constants, warps) = (launch.constants, launch.num_warps);
-    let kernel = format!("{} {} {constants:?} {warps} {target}", launch.file, launch.kernel);
+    let kernel = format!(
+        "{} {} {constants:?} {warps} {target}",
+        launch.file, launch.kernel
+    );
     // What is one is a constant and has a class of its own.
     let is_one = |given: &Given| matches!(given, Given::Int(1));
     let key = |levels: &[u8]| {

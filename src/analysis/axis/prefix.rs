@@ -8,8 +8,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Axis, Exponent};
 use super::transfer::low_dim;
+use super::{Axis, Exponent};
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;

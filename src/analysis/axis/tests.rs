@@ -379,12 +379,12 @@ impl Sample {
                     let same = |b: &TileBuilder, v: &Value| b.ty(*v) == ty;
                     let made = grow(b, rng, &inside);
                     inside.push(made);
-                    let fits: Vec<Value> =
-                        inside.iter().copied().filter(|v| same(b, v)).collect();
+                    let fits: Vec<Value> = inside.iter().copied().filter(|v| same(b, v)).collect();
                     let other = fits[fits.len() - 1 - rng.below(3.min(fits.len() as u64)) as usize];
-                    let offset = inside.iter().copied().find(|&v| {
-                        b.ty(v).elem == Elem::I32 && b.ty(v).shape == ty.shape
-                    });
+                    let offset = inside
+                        .iter()
+                        .copied()
+                        .find(|&v| b.ty(v).elem == Elem::I32 && b.ty(v).shape == ty.shape);
                     next.push(match (ty.elem.is_ptr(), offset) {
                         (true, Some(offset)) => b.addptr(value, offset),
                         (false, _) if ty.elem != Elem::I1 => b.iadd(value, other),

@@ -278,14 +278,16 @@ fn run_of(func: &TileFunction, axis: &Axis, ptr: Value, dim: usize) -> u8 {
     let run = axis.info(ptr).dim(dim).contiguity;
     let inst = func.dfg.def_inst(ptr);
     let data = inst.map(|inst| &func.dfg.insts[inst]);
-    let offset = data.filter(|data| data.op == TileOp::Addptr).and_then(|data| {
-        let &[base, offset] = &data.args[..] else {
-            return None;
-        };
-        let extent = func.dfg.ty(ptr).shape.log2().get(dim).copied().unwrap_or(0);
-        let is_same = axis.at_least(&axis.info(base).dim(dim).constancy, extent);
-        is_same.then(|| axis.info(offset).dim(dim).contiguity)
-    });
+    let offset = data
+        .filter(|data| data.op == TileOp::Addptr)
+        .and_then(|data| {
+            let &[base, offset] = &data.args[..] else {
+                return None;
+            };
+            let extent = func.dfg.ty(ptr).shape.log2().get(dim).copied().unwrap_or(0);
+            let is_same = axis.at_least(&axis.info(base).dim(dim).constancy, extent);
+            is_same.then(|| axis.info(offset).dim(dim).contiguity)
+        });
     let whole = offset.map_or(run.clone(), |offset| run.max(&offset));
     axis.capped(&whole, u8::MAX)
 }

@@ -665,7 +665,7 @@ mod tests {
     use super::*;
 
     fn shown<'a>(arg: impl Into<Arg<'a>>, specialize: Specialize) -> String {
-        Class(arg.into().class & specialize.mask()).to_string()
+        Class(specialize.kept(arg.into().class)).to_string()
     }
 
     #[test]
@@ -676,6 +676,8 @@ mod tests {
             ("i32:16", Arg::from(-32)),
             ("i32:8", Arg::from(-24)),
             ("i64:8", Arg::from(1000_i64)),
+            ("i32:4", Arg::from(12)),
+            ("u16:2", Arg::from(0xfffe_u16)),
             ("i32:16", Arg::from(0)),
             ("u64:1", Arg::from(1_u64)),
             ("u8:16", Arg::from(16_u8)),

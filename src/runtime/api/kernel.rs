@@ -397,7 +397,10 @@ impl Kernel {
         ready.sort_by(|a, b| a.report.signature.cmp(&b.report.signature));
         // Launches of several classes may share one.
         ready.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        ready.into_iter().map(|ready| ready.report.clone()).collect()
+        ready
+            .into_iter()
+            .map(|ready| ready.report.clone())
+            .collect()
     }
 }
 

@@ -344,23 +344,22 @@ impl Source {
                     let hints = f.param_hints.iter().zip(&f.param_names);
                     f.params().iter().zip(hints).collect()
                 });
-                let param =
-                    |(&value, (hint, name)): (_, (&ParamHints, &String))| {
-                        Param {
-                            name: name.clone(),
-                            constexpr: false,
-                            default: false,
-                            // A parameter that is always one is a matter of who built the function.
-                            specialize: Specialize {
-                                value: false,
-                                alignment: true,
-                            },
-                            divisible: hint.promised().max(1),
-                            elem: func.map(|f| f.dfg.ty(value).elem),
-                            unsigned: false,
-                            pinned: None,
-                        }
-                    };
+                let param = |(&value, (hint, name)): (_, (&ParamHints, &String))| {
+                    Param {
+                        name: name.clone(),
+                        constexpr: false,
+                        default: false,
+                        // A parameter that is always one is a matter of who built the function.
+                        specialize: Specialize {
+                            value: false,
+                            alignment: true,
+                        },
+                        divisible: hint.promised().max(1),
+                        elem: func.map(|f| f.dfg.ty(value).elem),
+                        unsigned: false,
+                        pinned: None,
+                    }
+                };
                 params.into_iter().map(param).collect()
             }
         }

@@ -82,7 +82,9 @@ impl Blueprint {
         let params = self.slots.iter().map(|slot| &self.params[slot.param]);
         let allowed = params.map(|param| {
             let allowed = opted_out.get(param.name.as_str());
-            param.specialize.and(allowed.copied().unwrap_or(Specialize::ALL))
+            param
+                .specialize
+                .and(allowed.copied().unwrap_or(Specialize::ALL))
         });
         allowed.collect()
     }

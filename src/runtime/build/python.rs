@@ -156,14 +156,12 @@ fn to_arg_tree(given: &ArgTree) -> Option<front::Arg> {
             block,
             divisible,
             nan,
-        } => {
-            Some(front::Arg::Descriptor(front::HostDescriptor {
-                dtype: front::types::DType::from_short_name(&dtype.to_string())?,
-                block: block.to_vec(),
-                divisible: divisible.to_vec(),
-                nan: *nan,
-            }))
-        }
+        } => Some(front::Arg::Descriptor(front::HostDescriptor {
+            dtype: front::types::DType::from_short_name(&dtype.to_string())?,
+            block: block.to_vec(),
+            divisible: divisible.to_vec(),
+            nan: *nan,
+        })),
         ArgTree::Tuple(elements) => {
             let items = elements.iter().map(to_arg_tree).collect::<Option<_>>()?;
             Some(front::Arg::Tuple(front::TupleArg { class: None, items }))

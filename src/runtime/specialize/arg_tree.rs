@@ -416,10 +416,7 @@ mod tests {
         let lengths: Vec<usize> = split(&args).iter().map(|one| one.len()).collect();
         assert_eq!(lengths, [1, 3, 1, 5, 1]);
         for fewer in 6..10 {
-            assert!(
-                classify(&args[..fewer], &all).is_none(),
-                "{fewer}"
-            );
+            assert!(classify(&args[..fewer], &all).is_none(), "{fewer}");
         }
     }
 }

@@ -54,14 +54,14 @@ mod tests {
     fn what_was_asked_for_decides_and_nothing_else() {
         let between = |least, most| Asked { least, most };
         let asked = [
-            between(4, 4),       // the pointer
-            between(2, 9),       // the tuple's integer
-            Asked::NOTHING,      // its float
-            between(4, 4),       // the descriptor's address
-            Asked::NOTHING,      // its sizes
+            between(4, 4),  // the pointer
+            between(2, 9),  // the tuple's integer
+            Asked::NOTHING, // its float
+            between(4, 4),  // the descriptor's address
+            Asked::NOTHING, // its sizes
             between(0, 1),
-            Asked::NOTHING,      // the row's stride
-            between(1, 2),       // the last integer
+            Asked::NOTHING, // the row's stride
+            between(1, 2),  // the last integer
         ];
         let served = Served::new(&classes(8, 6, 4), &asked);
         for (size, width, count, expected) in [
