@@ -35,19 +35,21 @@ pub(crate) fn count(
     options: &Options,
     launch: &Launch<'_>,
 ) -> Result<(), String> {
-    let of_arg = |(&param, given): (_, &Given)| {
-        let elem = func.dfg.ty(param).elem();
-        match given {
-            Given::Int(n) if elem.is_int() => (n.trailing_zeros() as u8).min(MOST),
-            _ if elem.is_ptr() => MOST,
-            _ => 0,
-        }
+    let elem = |param: usize| func.dfg.ty(func.params()[param]).elem();
+    let of_arg = |(param, given): (usize, &Given)| match given {
+        Given::Int(n) if elem(param).is_int() => (n.trailing_zeros() as u8).min(MOST),
+        _ if elem(param).is_ptr() => MOST,
+        _ => 0,
     };
-    let classes: Vec<u8> = func.params().iter().zip(launch.args).map(of_arg).collect();
+    let given = launch.args.iter().take(func.params().len());
+    let classes: Vec<u8> = given.enumerate().map(of_arg).collect();
     let with = |levels: &[u8]| {
         let mut func = func.clone();
-        for (hints, level) in func.param_hints.iter_mut().zip(levels) {
-            *hints = ParamHints::divisible(1 << level);
+        let hints = func.param_hints.iter_mut().enumerate().zip(levels);
+        for ((param, hints), level) in hints {
+            if elem(param).is_int() || elem(param).is_ptr() {
+                *hints = ParamHints::divisible(1 << level);
+            }
         }
         compile(&func, target, options).map_err(|e| e.to_string())
     };

@@ -193,6 +193,14 @@ impl Exponent {
         if a.0.needs.is_none() && b.0.needs.is_none() {
             return bare;
         }
+        // Most are made of a constant and one that they need as it is.
+        let is_all = |low: Low, high: bool| high && matches!(low, Low::Within(0));
+        for ((of, low, high), other) in [(a, b.0), (b, a.0)] {
+            if other.needs.is_none() && is_all(low, high) && least < value && value < most {
+                let needs = of.needs.clone();
+                return Exponent { needs, ..bare };
+            }
+        }
         bare.resting_on(merged(Exponent::part(a), Exponent::part(b)))
     }
 
@@ -377,7 +385,10 @@ impl Exponent {
 
     /// The number, but for what is beyond `most`: it is recorded what that rests on.
     pub(super) fn asked(&self, most: u8, hints: &[ParamHints]) -> u8 {
-        let low = Low::Fixed(self.value.saturating_sub(most));
+        let low = match self.value.min(most) > self.least {
+            true => Low::Fixed(self.value.saturating_sub(most)),
+            false => Low::No,
+        };
         for need in Exponent::part((self, low, self.value < most)) {
             let need = need.as_one();
             if let Some(hints) = hints.get(need.param as usize) {

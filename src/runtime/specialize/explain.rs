@@ -13,17 +13,20 @@ use crate::runtime::specialize::table::Classes;
 impl KernelInner {
     pub(in crate::runtime) fn explain(&self, args: &[Arg<'_>], classes: &Classes) -> Explanation {
         let asked = arg_tree::read(classes);
-        let classes = &*self.in_use(classes);
-        let variant = self.table.get(classes);
-        let ready = variant.and_then(|variant| variant.ready.get());
-        let used = ready.map_or(classes, |ready| &ready.served.least);
+        let in_use = &*self.in_use(classes);
+        let ready = self
+            .table
+            .get(in_use)
+            .and_then(|variant| variant.ready.get());
+        let is_served = ready.is_some_and(|ready| ready.served.holds(&self.kept(classes)));
+        let used = ready.map_or(in_use, |ready| &ready.served.least);
+        let used = arg_tree::read(used);
         let slots = self.slots.iter().zip(&self.allowed);
-        let (given, used) = (arg_tree::read(classes), arg_tree::read(used));
-        let classes_of = given.iter().zip(&asked).zip(&used);
+        let classes_of = asked.iter().zip(&used);
         let reasons = arg_tree::split(args).into_iter().zip(slots).zip(classes_of);
-        let arguments = reasons.map(|((args, (slot, &allowed)), ((given, asked), used))| {
-            let mut reason = match (given, args) {
-                _ if given != asked => {
+        let arguments = reasons.map(|((args, (slot, &allowed)), (asked, used))| {
+            let mut reason = match (asked, args) {
+                _ if used != asked && !is_served => {
                     "the kernel has as many variants as it may have, and its type alone counts"
                         .to_owned()
                 }
@@ -33,7 +36,7 @@ impl KernelInner {
                 }
                 _ => "a tuple, each element for itself".to_owned(),
             };
-            if used != given {
+            if used != asked && is_served {
                 reason += ", of which the code depends on no more";
             }
             let name = self.params[slot.param].name.clone();
@@ -43,7 +46,7 @@ impl KernelInner {
             arguments: arguments.collect(),
             signature: match ready {
                 Some(ready) => ready.report.signature.clone(),
-                None => self.signature(classes),
+                None => self.signature(in_use),
             },
             ready: ready.is_some(),
         }
