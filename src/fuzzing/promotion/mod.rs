@@ -40,6 +40,9 @@ pub struct Both {
     pub bounded: CompiledKernel,
     /// Without.
     pub plain: CompiledKernel,
+    /// Whether layouts and all else were chosen by cost. Chance may hold sums in other layouts than products have: then they change
+    /// places in every round, and the assembler waits for each product (C7511).
+    pub is_by_cost: bool,
     /// Programs along each axis.
     pub grid: [u32; 3],
     /// What the kernel is given.
@@ -78,6 +81,7 @@ pub fn both(seed: u64) -> Option<Both> {
         mapped,
         bounded,
         plain,
+        is_by_cost: case.options.diversity.is_none(),
         grid: case.kernel.grid,
         args: case.args,
         after,
