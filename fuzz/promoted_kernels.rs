@@ -3,11 +3,12 @@
 //!
 //! The launches of the target `promotion` that interpreter and emulator agree on go to the folder that `TILELIFT_LAUNCHES` names
 //! ([`crate::launches`]); `TILELIFT_FUZZ_KERNELS` says how many seeds are tried. Sums are of small whole numbers, so every byte must
-//! be the same.
+//! be the same. Where there is ptxas, it serialises no product of a kernel that was chosen by cost.
 
 use tilelift::fuzzing::promotion::{Argument, Both, both};
 
 use crate::launches::{Folder, Given, Launched};
+use crate::ptxas::assembler;
 use crate::seeds;
 
 /// Seeds that are tried if nobody says how many.
@@ -21,6 +22,7 @@ fn write(folder: &Folder, seed: u64) -> usize {
         mapped,
         bounded,
         plain,
+        is_by_cost,
         grid,
         args,
         after,
@@ -28,6 +30,11 @@ fn write(folder: &Folder, seed: u64) -> usize {
     else {
         return 0;
     };
+    if is_by_cost {
+        for kernel in [&mapped, &plain] {
+            assembler::assemble(&kernel.ptx, "sm_90a");
+        }
+    }
     let given = args.iter().map(|arg| match arg {
         Argument::Pointer { bytes, at } => Given::Buffer(bytes, *at),
         Argument::Number(number) => Given::Number(u64::from(*number as u32)),

@@ -1,7 +1,7 @@
 //! Generated kernels through `ptxas`: whatever the compiler writes, the assembler accepts.
 
 #[path = "../tests/common/ptxas.rs"]
-mod assembler;
+pub(crate) mod assembler;
 
 use std::panic::catch_unwind;
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::device_print::Site;
 use crate::error::CompileError;
-use crate::ir::function::{ThreadFunction, TileFunction};
+use crate::ir::function::{Asked, ThreadFunction, TileFunction};
 use crate::ir::map_recipe::MapRecipe;
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
@@ -111,6 +111,8 @@ pub struct CompiledKernel {
     pub meta: KernelMeta,
     /// What the compiler did.
     pub stats: KernelStats,
+    /// For each parameter of the function the promises with which it is this very kernel.
+    pub asked: Vec<Asked>,
 }
 
 /// Compiles a kernel.
@@ -165,6 +167,7 @@ pub fn compile_with(
             barriers: output.barriers,
             machine: output.machine,
         },
+        asked: output.asked,
         ptx: output.ptx,
     })
 }

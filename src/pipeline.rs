@@ -19,7 +19,7 @@ use crate::device_print;
 use crate::error::CompileError;
 use crate::expand::expand;
 use crate::ir::entities::Inst;
-use crate::ir::function::{Function, ThreadFunction, TileFunction};
+use crate::ir::function::{Asked, Function, ParamHints, ThreadFunction, TileFunction};
 use crate::ir::level::Level;
 use crate::ir::map_recipe::HostNumber;
 use crate::ir::ops::TileOp;
@@ -111,6 +111,8 @@ pub(crate) struct Output {
     pub(crate) sites: Vec<device_print::Site>,
     /// What was done to the block program.
     pub(crate) tile: TileStats,
+    /// Which promises of its parameters were asked for.
+    pub(crate) asked: Vec<Asked>,
     /// What one thread does.
     pub(crate) thread: ThreadFunction,
     /// Whether a CTA executes several programs.
@@ -192,10 +194,13 @@ pub(crate) fn run(
         persistent: options.persistent,
         ..ResourcePlan::ALL
     };
+    // What this compilation asks for, in every round.
+    let hints: Vec<ParamHints> = func.param_hints.iter().map(ParamHints::unasked).collect();
     // Said of the first plan, which is what the author asked for.
     let mut refusal = None;
     let (tile, thread, done, shared, barriers, (ptx, ptx_version, machine)) = loop {
         let mut tile = func.clone();
+        tile.param_hints.clone_from(&hints);
         let done = tile_passes(&mut tile, target, options, resources, &mut watch)?;
         let (mut thread, shared) = expand_and_place(&tile, target, options, &mut watch)?;
         if let Err(error) = check_shared(shared, target, &tile, &thread) {
@@ -236,6 +241,7 @@ pub(crate) fn run(
     Ok(Output {
         sites: sites.into_iter().map(|(_, site)| site).collect(),
         tile: done,
+        asked: hints.iter().map(ParamHints::asked).collect(),
         persistent: tile.persistent,
         thread,
         shared,

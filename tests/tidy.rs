@@ -307,6 +307,38 @@ fn a_name_has_one_meaning() {
     );
 }
 
+/// Who may read what is promised of arguments without a record that it was asked for: who prints, checks or keeps it, the analysis
+/// that keeps the record, and what comes behind it, where functions promise no more than was asked for.
+const READS_PROMISES: &[&str] = &[
+    "src/analysis/axis/exponent.rs",
+    "src/expand/mod.rs",
+    "src/fuzzing/batch.rs",
+    "src/interp/mod.rs",
+    "src/ir/hints.rs",
+    "src/ptx/write.rs",
+    "src/runtime/api/program.rs",
+    "src/runtime/build/rust_module.rs",
+    "src/text/print.rs",
+    "src/verify/function.rs",
+    "src/verify/rings/machine.rs",
+];
+
+#[test]
+fn code_depends_on_promises_only_by_asking_for_them() {
+    let reads = |path: &PathBuf| {
+        let lines = code_lines(path).into_iter().map(|(_, line)| line);
+        let reads =
+            |line: String| line.contains(".promised()") || line.contains("ParamHints::promised");
+        lines.map(reads).any(|reads| reads)
+    };
+    let found = files("src", "rs").into_iter().filter(reads);
+    let found: BTreeSet<String> = found.map(|path| name(&path)).collect();
+    assert_eq!(
+        found,
+        READS_PROMISES.iter().map(|&path| path.to_owned()).collect()
+    );
+}
+
 /// A room that others may rely on is a decision: it stands in the list above and on the front page.
 #[test]
 fn the_public_face_is_what_was_decided() {

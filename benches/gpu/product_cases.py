@@ -5,7 +5,7 @@ import json
 import subprocess
 
 # What integers are specialised for; MULTIPLES=16 is what Triton asks for.
-MULTIPLES = [int(n) for n in os.environ.get("MULTIPLES", "16,8").split(",")]
+MULTIPLES = [int(n) for n in os.environ.get("MULTIPLES", "16,8,4,2").split(",")]
 BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8e4nv": 1, "i8": 1, "u8": 1, "u16": 2, "i32": 4, "i64": 8}
 
 

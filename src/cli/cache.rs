@@ -10,7 +10,7 @@ use super::progress::Progress;
 use super::{Failure, Result, say, table, write_out};
 use crate::compile::ParamMeta;
 use crate::runtime::cache::{Cache, EntryInfo, EntryKind};
-use crate::runtime::stored::Stored;
+use crate::runtime::stored::{Stored, decode_asked};
 
 /// Looks after the cache that the environment names.
 pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
@@ -115,7 +115,7 @@ fn listed(cache: &Cache, entries: &[EntryInfo]) -> String {
     let kernels: Vec<[String; 3]> = entries
         .iter()
         .zip(&about)
-        .filter(|(entry, _)| entry.kind != EntryKind::Cubin)
+        .filter(|(entry, _)| entry.kind == EntryKind::Kernel)
         .map(|(_, about)| about.clone())
         .collect();
     for (entry, about) in entries.iter().zip(&mut about) {
@@ -148,6 +148,10 @@ fn about(cache: &Cache, entry: &EntryInfo) -> [String; 3] {
                 target.unwrap_or_else(unknown),
             ]
         }
+        EntryKind::Asked => match decode_asked(&contents) {
+            Some((kernel, _)) => [kernel, unknown(), unknown()],
+            None => [unknown(), unknown(), unknown()],
+        },
         _ => match Stored::decode(&contents) {
             Some(stored) => {
                 let meta = &stored.meta;

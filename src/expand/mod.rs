@@ -276,10 +276,11 @@ impl<'a> Expander<'a> {
     fn params(&mut self) {
         for (i, &param) in self.tile.params().iter().enumerate() {
             let ty = ThreadType::scalar(self.tile.dfg.ty(param).elem);
-            let hints = self.tile.param_hints[i];
+            // What the layouts were chosen by: no more is asked for from here on.
+            let hints = self.tile.param_hints[i].narrowed();
             let name = self.tile.param_names[i].clone();
+            let zeros = hints.promised().max(1).trailing_zeros();
             let value = self.b.func_mut().append_param(name, ty, hints);
-            let zeros = hints.divisible.max(1).trailing_zeros();
             self.bits.set(value, u64::MAX << zeros);
             self.values[param] = Some(Expanded::Uniform(value));
         }

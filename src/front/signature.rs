@@ -230,7 +230,6 @@ fn parse_entry(entry: &str, depth: usize) -> Result<ArgSpec, &'static str> {
         Some((name, promise)) if !quoted => (name.trim(), Some(promise.trim())),
         _ => (entry, None),
     };
-    let multiple = |promise: &str| promise.parse().ok().filter(|n| MULTIPLES.contains(n));
     let ty = match name.strip_prefix('*') {
         Some(pointee) => {
             let (constant, pointee) = match pointee.strip_prefix('k') {
@@ -271,6 +270,11 @@ fn parse_entry(entry: &str, depth: usize) -> Result<ArgSpec, &'static str> {
     }
 }
 
+/// What a number or an address is a multiple of.
+fn multiple(promise: &str) -> Option<u32> {
+    promise.parse().ok().filter(|n| MULTIPLES.contains(n))
+}
+
 /// What stands between the brackets of a tuple.
 fn parse_tuple(class: &str, inner: &str, depth: usize) -> Result<TupleArg, &'static str> {
     if depth >= SIGNATURE_NESTING {
@@ -296,7 +300,7 @@ fn parse_tuple(class: &str, inner: &str, depth: usize) -> Result<TupleArg, &'sta
 
 /// What stands behind `tensordesc<`.
 fn parse_descriptor(text: &str) -> Result<HostDescriptor, &'static str> {
-    const EXPECTED: &str = "a descriptor reads `tensordesc<fp16[64, 32]>`, or with `:nan` behind it, or with `:16` behind an extent of a block";
+    const EXPECTED: &str = "a descriptor reads `tensordesc<fp16[64, 32]>`, or with `:nan` behind it, or with what the tensor's extent is a multiple of, `:16`, behind that of a block";
     let (inner, after) = text.rsplit_once('>').ok_or(EXPECTED)?;
     let nan = match after.trim() {
         "" | ":zero" => false,
@@ -309,8 +313,7 @@ fn parse_descriptor(text: &str) -> Result<HostDescriptor, &'static str> {
         DType::from_short_name(name.trim()).ok_or("the descriptor is of an unknown type")?;
     let dims = extents.split(',').map(|extent| {
         let (extent, divisible) = match extent.split_once(':') {
-            Some((extent, promise)) if promise.trim() == "16" => (extent, 16),
-            Some(_) => return Err(EXPECTED),
+            Some((extent, promise)) => (extent, multiple(promise.trim()).ok_or(EXPECTED)?),
             None => (extent, 1),
         };
         let extent = extent.trim().parse::<u64>().map_err(|_| EXPECTED)?;

@@ -103,8 +103,8 @@ pub fn with_input(case: &Case, tables: &Tables, launch: u64) -> Case {
             }
             Argument::Number(elem, bits) if name.starts_with('n') => {
                 *bits = random_number(&mut random, *elem);
-                if 1 < hints.divisible {
-                    *bits &= !(u64::from(hints.divisible) - 1);
+                if 1 < hints.promised() {
+                    *bits &= !(u64::from(hints.promised()) - 1);
                 }
             }
             Argument::Number(..) => {}

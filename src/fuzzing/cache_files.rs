@@ -135,6 +135,7 @@ fn kernel(seed: u64) -> Option<Vec<u8>> {
         meta: kernel.meta,
         predicted_registers: 0,
         needed_registers: 0,
+        asked: kernel.asked,
         replaced: None,
         constants: Vec::new(),
     };

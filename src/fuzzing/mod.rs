@@ -114,10 +114,19 @@ pub use kernels::check_kernel;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::ir::function::{Asked, ParamHints, TileFunction};
+
 /// How long a target runs, in seconds; a whole number.
 pub const SECONDS: &str = "TILELIFT_FUZZ_SECONDS";
 /// The first seed. With it set and no time given, that one case runs alone.
 pub const SEED: &str = "TILELIFT_FUZZ_SEED";
+
+/// Takes from a function the promises that nobody asked for, without which it is to become the same code.
+fn narrow(func: &mut TileFunction, asked: &[Asked]) {
+    for (hints, asked) in func.param_hints.iter_mut().zip(asked) {
+        *hints = ParamHints::divisible(1 << asked.least);
+    }
+}
 
 /// What became of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]

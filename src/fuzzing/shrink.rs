@@ -84,7 +84,7 @@ fn drop_parameters(case: &mut Case) {
     let pick = |i: &usize| -> Argument { case.args[*i].clone() };
     case.args = kept.iter().map(pick).collect();
     func.param_names = kept.iter().map(|&i| func.param_names[i].clone()).collect();
-    func.param_hints = kept.iter().map(|&i| func.param_hints[i]).collect();
+    func.param_hints = kept.iter().map(|&i| func.param_hints[i].clone()).collect();
     let entry = func.entry;
     func.dfg.blocks[entry].params = kept.iter().map(|&i| params[i]).collect();
     for (i, &old) in kept.iter().enumerate() {

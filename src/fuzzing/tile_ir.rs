@@ -166,7 +166,8 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
     let func = &case.func;
     verify(func).map_err(|e| fail("generator: invalid")(e.to_string()))?;
     let text = print(func);
-    let parsed = parse_tile(&text).map_err(|e| fail("text: does not parse")(format!("{e:?}")))?;
+    let mut parsed =
+        parse_tile(&text).map_err(|e| fail("text: does not parse")(format!("{e:?}")))?;
     if print(&parsed) != text {
         return Err(fail("text: changes")(print(&parsed)));
     }
@@ -198,10 +199,15 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
         verify_passes: false,
         ..case.options
     };
+    // And what nobody asked for is not promised.
+    super::narrow(&mut parsed, &kernel.asked);
     let again = compile(&parsed, case.target, &unwatched)
         .map_err(|e| fail("text: does not compile")(e.to_string()))?;
     if again.ptx != kernel.ptx {
-        return Err(fail("not deterministic")(String::new()));
+        let asked = format!("{:?}", kernel.asked);
+        return Err(fail(
+            "not deterministic, or it depends on more than it asked for",
+        )(asked));
     }
 
     // What stands for approximate functions takes more steps than they did.

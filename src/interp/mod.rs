@@ -38,7 +38,7 @@ pub use memory::{Memory, MemoryError};
 
 use crate::ir::dfg::SourceLoc;
 use crate::ir::entities::AnyEntity;
-use crate::ir::function::TileFunction;
+use crate::ir::function::{ParamHints, TileFunction};
 use crate::ir::types::{Elem, Scalar, TileType};
 use crate::verify::{VerifierErrors, verify};
 
@@ -232,7 +232,7 @@ fn arguments(
         let bits = bits_of(arg, ty).ok_or_else(|| {
             InterpErrorKind::Arguments(format!("parameter `{name}` is {ty}, not {arg:?}"))
         })?;
-        let divisible = func.param_hints.get(i).map_or(0, |hints| hints.divisible);
+        let divisible = func.param_hints.get(i).map_or(0, ParamHints::promised);
         if options.check_promises && divisible > 1 && !bits.is_multiple_of(u64::from(divisible)) {
             return Err(InterpErrorKind::BrokenPromise(format!(
                 "argument `{name}` is {bits:#x}, not a multiple of {divisible}"

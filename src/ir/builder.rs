@@ -114,7 +114,8 @@ impl<L: Level> Builder<L> {
 
     /// Adds a kernel parameter of which the caller promises that it is a multiple of `divisible` (bytes for a pointer).
     pub fn param_divisible(&mut self, name: &str, ty: L::Type, divisible: u32) -> Value {
-        self.func.append_param(name, ty, ParamHints { divisible })
+        self.func
+            .append_param(name, ty, ParamHints::divisible(divisible))
     }
 
     /// Type of a value; of one that the function does not have, any type.

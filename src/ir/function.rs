@@ -6,6 +6,7 @@ use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 use super::dfg::Dfg;
 use super::entities::{Block, Inst, Partition, Slot, Value};
+pub use super::hints::{Asked, ParamHints};
 use super::level::{Level, Thread, Tile};
 use super::ops::Opcode;
 
@@ -14,13 +15,6 @@ use super::order::Order;
 use super::types::Scalar;
 use crate::linear_layout::pool::LayoutPool;
 use crate::linear_layout::shape::Shape;
-
-/// What the caller promises of an argument.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ParamHints {
-    /// The number, or for a pointer the address in bytes, is a multiple of this power of two; 0 and 1 say nothing.
-    pub divisible: u32,
-}
 
 /// Alignment of rings of blocks: the banks start anew every 128 bytes.
 const BUFFER_ALIGN: u32 = 128;

@@ -157,6 +157,7 @@ pub mod dfg;
 #[doc(hidden)]
 pub mod effects;
 pub mod function;
+mod hints;
 pub(crate) mod inline;
 pub mod level;
 #[doc(hidden)]

@@ -127,7 +127,7 @@ impl Writer<'_> {
             };
             if let Elem::Ptr(_, AddressSpace::Global) = elem {
                 self.text.out += " .ptr .global .align ";
-                self.text.number(u64::from(hints.divisible.max(1)));
+                self.text.number(u64::from(hints.promised().max(1)));
             }
             self.text.out.push(' ');
             self.text.param(i);

@@ -310,7 +310,7 @@ impl<L: Level> Printer<'_, L> {
             let name = func.param_names.get(i).map_or("", |name| name);
             p.put(format_args!("{number} {}: ", quote(name)));
             p.ty_of(value);
-            let divisible = func.param_hints.get(i).map_or(0, |hints| hints.divisible);
+            let divisible = func.param_hints.get(i).map_or(0, |hints| hints.promised());
             if divisible != 0 {
                 p.put(format_args!(" {{divisible = {divisible}}}"));
             }

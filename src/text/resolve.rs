@@ -164,9 +164,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
     fn params(&mut self, raw: &RawFunction<'_>) {
         for param in &raw.params {
             let ty = self.ty(&param.ty);
-            let hints = ParamHints {
-                divisible: param.divisible,
-            };
+            let hints = ParamHints::divisible(param.divisible);
             let value = self.func.append_param(param.name.clone(), ty, hints);
             self.define_value(param.value, value);
         }

@@ -77,7 +77,7 @@ fn find(func: &TileFunction, axis: &Axis, inst: Inst, position: usize) -> Option
     }
     let width = |dim: usize| axis.vector_width(func, carried, None, dim, 16);
     // Neighbours without alignment share a register, too.
-    let run = |dim: usize| axis.info(carried).contiguity(dim) as usize;
+    let run = |dim: usize| 1_usize << axis.contiguity(carried, dim);
     let runs = |dim: usize| ty.shape.elements() / run(dim).max(1);
     if (0..ty.shape.rank()).any(|dim| width(dim) > 1 || runs(dim) < FEWEST) {
         return None;

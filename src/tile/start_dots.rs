@@ -381,10 +381,9 @@ impl Starter<'_> {
             return func.buffers[slot]?.shape.rank().checked_sub(1);
         }
         let pointer = *copy.args.first()?;
-        let info = self.axis.info(pointer);
         let dims = 0..func.dfg.ty(pointer).shape.rank();
         // Of equal ones the last.
-        dims.max_by_key(|&dim| info.dim(dim).contiguity)
+        dims.max_by_key(|&dim| self.axis.contiguity(pointer, dim))
     }
 
     /// The operand as the unit reads it.

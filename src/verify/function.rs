@@ -147,7 +147,7 @@ fn check_params<L: Level>(func: &Function<L>, errors: &mut Errors) {
                 "no caller has a pointer to shared memory",
             );
         }
-        let divisible = hints.divisible;
+        let divisible = hints.promised();
         if divisible != 0 && !divisible.is_power_of_two() {
             let message = format!("`divisible` must be a power of two, found {divisible}");
             errors.report(Rule::Params, value, message);

@@ -17,6 +17,7 @@ use tilelift::front::Constant;
 use tilelift::settings::Target;
 
 use crate::run::{Given, Launch, everywhere};
+use crate::variants;
 
 /// What a buffer holds after the launch.
 struct Expected {
@@ -258,5 +259,6 @@ pub(crate) fn run_file(cases: &str, folder: &str) -> Vec<String> {
         }
     }
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+    variants::print();
     cases.into_iter().map(|case| case.kernel).collect()
 }

@@ -35,3 +35,4 @@ mod run;
 mod seeds;
 mod traps;
 mod tutorials;
+mod variants;

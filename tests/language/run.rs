@@ -6,7 +6,7 @@ use tilelift::ir::function::TileFunction;
 use tilelift::settings::{Options, Target};
 use tilelift::{emu, interp};
 
-use crate::ptxas;
+use crate::{ptxas, variants};
 
 /// An argument.
 #[derive(Clone, Debug)]
@@ -67,6 +67,7 @@ pub(crate) fn everywhere(launch: &Launch<'_>) -> Result<Vec<(&'static str, Buffe
         let compiled = compile(&lowered.func, target, &options).map_err(|e| e.to_string())?;
         ptxas::assemble(&compiled.ptx, &target.to_string());
         if target == launch.target {
+            variants::count(&lowered.func, target, &options, launch)?;
             let on_interp = on_interp(&lowered.func, &compiled, launch);
             results.push((
                 "interpreter",

@@ -81,7 +81,10 @@ fn arguments_are_specialised_as_in_triton() {
         shown(Arg::from(48_i64), 4),
         "*fp32:16, *fp32:16, *fp32:16, i64:16"
     );
-    assert_eq!(shown(Arg::from(48_u32), 1), "*fp32, *fp32, *fp32, u32:16");
+    assert_eq!(
+        shown(Arg::from(48_u32), 1),
+        "*fp32:4, *fp32:4, *fp32:4, u32:16"
+    );
     assert_eq!(shown(NONE, 0), "*fp32:16, *fp32:16, *fp32:16, None");
     let plain = kernel
         .do_not_specialize("n")
@@ -369,7 +372,7 @@ fn kernels_are_prepared_ahead() {
     let report = kernel
         .prepare(args, &Deadline::default())
         .expect("it compiles");
-    assert_eq!(report.signature, "*fp32:16, *fp32:16, *fp32:16, i32:16");
+    assert_eq!(report.signature, "*fp32:16, *fp32:16, *fp32:16, i32:4");
     assert_eq!((report.num_warps, report.resources), (4, None));
     assert_eq!(report.constants[0], ("BLOCK".to_owned(), "128".to_owned()));
     assert!(report.timing.total() > Duration::ZERO);

@@ -76,7 +76,7 @@ fn numbers_become_what_annotations_say() {
         ("tl.int64", int, "i64", -7.0),
         // What has a type is one also where its value is 1: it has methods.
         ("tl.int64", Arg::from(1_u8), "i64", 1.0),
-        ("tl.int64", Arg::from(32_i8), "i64:16", 32.0),
+        ("tl.int64", Arg::from(32_i8), "i64", 32.0),
         ("tl.int32", Arg::from(5_i64), "i32", 5.0),
         ("\"i16\"", int, "i16", -7.0),
         ("\"tl.uint8\"", Arg::from(255), "u8", 255.0),

@@ -9,7 +9,8 @@
 //!
 //! A scalar counts as one dimension of extent 1, so that `divisibility` alone says something.
 //!
-//! From the three follow the width of vector accesses and how many neighbours share a mask. The transfer
+//! From the three follow the width of vector accesses and how many neighbours share a mask. Numbers are had by asking for them
+//! ([`Axis::at_least`], [`Axis::capped`]), which records the promises that the answer rests on; see `exponent`. The transfer
 //! rules stand in `transfer`; where Triton's rules (its `AxisInfo`) are unsound because of wrap-around or
 //! negative numbers, these are stricter, with one exception: see `AxisInfo::non_negative`.
 //!
@@ -21,12 +22,15 @@
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
+pub use exponent::Exponent;
+
 use super::program::{ProgramOrder, WalkStep};
 use crate::ir::entities::{Inst, Value};
-use crate::ir::function::TileFunction;
+use crate::ir::function::{ParamHints, TileFunction};
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 
+mod exponent;
 mod prefix;
 mod transfer;
 
@@ -40,30 +44,37 @@ const MAX_ROUNDS: usize = 12;
 const ALL_BITS: u8 = 62;
 
 /// What is known along one dimension, as exponents of two.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct DimInfo {
     /// Aligned runs of this many elements count up by one.
-    pub contiguity: u8,
+    pub contiguity: Exponent,
     /// The first element of each run is a multiple of this (bytes for pointers).
-    pub divisibility: u8,
+    pub divisibility: Exponent,
     /// Aligned runs of this many elements are equal.
-    pub constancy: u8,
+    pub constancy: Exponent,
 }
 
 impl DimInfo {
     /// Divisibility of the elements whose index is a multiple of 2^`run`; `unit` is the exponent of the
     /// distance between neighbours (0 for integers, of the element's bytes for pointers).
-    fn divisibility_at(self, run: u8, unit: u8) -> u8 {
-        if self.contiguity <= run {
-            self.divisibility
-        } else {
-            self.divisibility.min(run + unit)
-        }
+    fn divisibility_at(&self, run: &Exponent, unit: u8) -> Exponent {
+        let inside = run.plus(&Exponent::constant(unit));
+        let is_whole = self.contiguity.at_most(run);
+        Exponent::upper_or_lower(
+            is_whole,
+            &self.divisibility,
+            &self.divisibility.min(&inside),
+        )
+    }
+
+    /// Divisibility of every element.
+    fn divisibility_of_each(&self, unit: u8) -> Exponent {
+        self.divisibility_at(&Exponent::default(), unit)
     }
 }
 
 /// What is known of a value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct AxisInfo {
     dims: SmallVec<[DimInfo; 2]>,
     /// The number that every element is, sign-extended, if it is known.
@@ -92,12 +103,7 @@ impl AxisInfo {
 
     /// What is known along dimension `dim`, as exponents.
     pub fn dim(&self, dim: usize) -> DimInfo {
-        self.dims.get(dim).copied().unwrap_or_default()
-    }
-
-    /// Length of runs along `dim` that count up by one.
-    pub fn contiguity(&self, dim: usize) -> u64 {
-        1 << self.dim(dim).contiguity
+        self.dims.get(dim).cloned().unwrap_or_default()
     }
 
     /// Whether no element is taken to be negative.
@@ -111,20 +117,45 @@ impl AxisInfo {
     }
 
     /// Exponent of a power of two that divides every element.
-    fn known_zero_bits(&self) -> u8 {
-        let each = self.dims.iter().map(|d| d.divisibility_at(0, 0));
-        each.max().unwrap_or(0)
+    fn known_zero_bits(&self, unit: u8) -> Exponent {
+        let each = self.dims.iter().map(|d| d.divisibility_of_each(unit));
+        each.fold(Exponent::default(), |most, x| most.max(&x))
+    }
+
+    /// Nothing, because rounds are over that ended with both of these.
+    fn given_up(&self, now: &AxisInfo) -> AxisInfo {
+        let dims = self.dims.iter().zip(&now.dims).map(|(a, b)| DimInfo {
+            contiguity: Exponent::given_up(&a.contiguity, &b.contiguity),
+            divisibility: Exponent::given_up(&a.divisibility, &b.divisibility),
+            constancy: Exponent::given_up(&a.constancy, &b.constancy),
+        });
+        AxisInfo {
+            dims: dims.collect(),
+            ..AxisInfo::default()
+        }
+    }
+
+    /// Whether the same is known, by a comparison of exponents.
+    fn agrees(&self, other: &AxisInfo, is_same: impl Fn(&Exponent, &Exponent) -> bool) -> bool {
+        let agree = |(a, b): (&DimInfo, &DimInfo)| {
+            is_same(&a.contiguity, &b.contiguity)
+                && is_same(&a.divisibility, &b.divisibility)
+                && is_same(&a.constancy, &b.constancy)
+        };
+        self.dims.iter().zip(&other.dims).all(agree)
+            && (self.constant, self.non_negative, self.is_index)
+                == (other.constant, other.non_negative, other.is_index)
     }
 
     /// Facts that hold for both: what is known of a value that is one or the other.
     fn meet(&self, other: &AxisInfo, unit: u8) -> AxisInfo {
         let dims = self.dims.iter().zip(&other.dims).map(|(a, b)| {
-            let contiguity = a.contiguity.min(b.contiguity);
-            let at = |d: &DimInfo| d.divisibility_at(contiguity, unit);
+            let contiguity = a.contiguity.min(&b.contiguity);
+            let at = |d: &DimInfo| d.divisibility_at(&contiguity, unit);
             DimInfo {
+                divisibility: at(a).min(&at(b)),
                 contiguity,
-                divisibility: at(a).min(at(b)),
-                constancy: a.constancy.min(b.constancy),
+                constancy: a.constancy.min(&b.constancy),
             }
         });
         AxisInfo {
@@ -146,6 +177,8 @@ fn unit(elem: Elem) -> u8 {
 #[derive(Clone, Debug)]
 pub struct Axis {
     infos: SecondaryMap<Value, AxisInfo>,
+    /// Where it is recorded what was asked for.
+    hints: Vec<ParamHints>,
 }
 
 impl Axis {
@@ -167,6 +200,7 @@ impl Axis {
             if !solver.changed {
                 return Axis {
                     infos: solver.infos,
+                    hints: func.param_hints.clone(),
                 };
             }
         }
@@ -175,6 +209,21 @@ impl Axis {
     /// What is known of a value.
     pub fn info(&self, value: Value) -> &AxisInfo {
         &self.infos[value]
+    }
+
+    /// Whether an exponent is at least this.
+    pub fn at_least(&self, exponent: &Exponent, least: u8) -> bool {
+        exponent.asked(least, &self.hints) >= least
+    }
+
+    /// An exponent, but for what is beyond `most`.
+    pub fn capped(&self, exponent: &Exponent, most: u8) -> u8 {
+        exponent.asked(most, &self.hints)
+    }
+
+    /// Exponent of the runs along `dim` that count up by one.
+    pub fn contiguity(&self, value: Value, dim: usize) -> u8 {
+        self.capped(&self.infos[value].dim(dim).contiguity, u8::MAX)
     }
 
     /// Elements that one access may take at once from consecutive addresses along `dim` of the pointers `ptr`:
@@ -187,7 +236,7 @@ impl Axis {
         dim: usize,
         max_bytes: u32,
     ) -> u64 {
-        let masked = mask.map_or(u8::MAX, |mask| self.infos[mask].dim(dim).constancy);
+        let masked = mask.map(|mask| self.infos[mask].dim(dim).constancy);
         self.width(func, ptr, masked, dim, max_bytes)
     }
 
@@ -201,7 +250,7 @@ impl Axis {
         dim: usize,
         max_bytes: u32,
     ) -> u64 {
-        let masked = mask.map_or(u8::MAX, |mask| self.prefix(func, mask, dim));
+        let masked = mask.map(|mask| self.prefix(func, mask, dim));
         self.width(func, ptr, masked, dim, max_bytes)
     }
 
@@ -210,16 +259,19 @@ impl Axis {
         &self,
         func: &TileFunction,
         ptr: Value,
-        masked: u8,
+        masked: Option<Exponent>,
         dim: usize,
         max_bytes: u32,
     ) -> u64 {
         let bytes = func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes());
         let pointer = self.infos[ptr].dim(dim);
-        let size = bytes.trailing_zeros() as u8;
-        let aligned = pointer.divisibility.saturating_sub(size);
+        let aligned = pointer.divisibility.less(bytes.trailing_zeros() as u8);
         let limit = (max_bytes / bytes).max(1).trailing_zeros() as u8;
-        1 << pointer.contiguity.min(aligned).min(limit).min(masked)
+        let mut width = pointer.contiguity.min(&aligned);
+        if let Some(masked) = masked {
+            width = width.min(&masked);
+        }
+        1 << self.capped(&width, limit)
     }
 }
 
@@ -240,9 +292,9 @@ impl Solver<'_> {
     fn parameters(&mut self) {
         for (index, &value) in self.func.params().iter().enumerate() {
             let mut info = AxisInfo::unknown(&self.ty(value));
-            let hints = self.func.param_hints.get(index).copied();
-            let divisible = hints.unwrap_or_default().divisible.max(1);
-            info.dims[0].divisibility = divisible.trailing_zeros() as u8;
+            if let Some(hints) = self.func.param_hints.get(index) {
+                info.dims[0].divisibility = Exponent::promised(index, hints);
+            }
             self.infos[value] = info;
         }
     }
@@ -320,12 +372,14 @@ impl Solver<'_> {
     fn carry_back(&mut self, param: Value, next: Value) {
         let ty = self.ty(param);
         let met = self.infos[param].meet(&self.infos[next], unit(ty.elem));
-        if met != self.infos[param] {
+        if !met.agrees(&self.infos[param], Exponent::is_same) {
             self.changed = true;
-            self.infos[param] = if self.round < MAX_ROUNDS {
-                met
-            } else {
-                AxisInfo::unknown(&ty)
+            // What something rests on can grow a while longer.
+            let is_same = met.agrees(&self.infos[param], Exponent::is_same_number);
+            let is_over = self.round >= MAX_ROUNDS && !is_same;
+            self.infos[param] = match is_over {
+                true => self.infos[param].given_up(&met),
+                false => met,
             };
         }
     }

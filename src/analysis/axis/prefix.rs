@@ -8,8 +8,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::Axis;
 use super::transfer::low_dim;
+use super::{Axis, Exponent};
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
@@ -17,8 +17,8 @@ use crate::ir::ops::TileOp;
 
 impl Axis {
     /// Exponent of the length of aligned runs along `dim` in which no element of the mask is true behind one that is false.
-    pub(super) fn prefix(&self, func: &TileFunction, mask: Value, dim: usize) -> u8 {
-        let mut shortest = u8::MAX;
+    pub(super) fn prefix(&self, func: &TileFunction, mask: Value, dim: usize) -> Exponent {
+        let mut shortest = Exponent::constant(u8::MAX);
         let mut stack = vec![(mask, dim)];
         let mut seen = FxHashSet::default();
         while let Some((value, dim)) = stack.pop() {
@@ -27,20 +27,20 @@ impl Axis {
             }
             let constant = self.info(value).dim(dim).constancy;
             let Some(inst) = func.dfg.def_inst(value) else {
-                shortest = shortest.min(constant);
+                shortest = shortest.min(&constant);
                 continue;
             };
             let data = &func.dfg.insts[inst];
             match (data.op, self.dim_before(func, inst, dim)) {
                 (TileOp::And, _) => stack.extend(data.args.iter().map(|&arg| (arg, dim))),
                 (TileOp::Icmp, _) => {
-                    shortest = shortest.min(constant.max(self.below(func, inst, dim)));
+                    shortest = shortest.min(&constant.max(&self.below(func, inst, dim)));
                 }
                 (_, Some((before, longest))) => {
-                    shortest = shortest.min(longest);
+                    shortest = shortest.min(&Exponent::constant(longest));
                     stack.push((data.args[0], before));
                 }
-                (_, None) => shortest = shortest.min(constant),
+                (_, None) => shortest = shortest.min(&constant),
             }
         }
         shortest
@@ -65,21 +65,21 @@ impl Axis {
     }
 
     /// Exponent of the runs in which a comparison is true up to some element.
-    fn below(&self, func: &TileFunction, inst: Inst, dim: usize) -> u8 {
+    fn below(&self, func: &TileFunction, inst: Inst, dim: usize) -> Exponent {
         let data = &func.dfg.insts[inst];
         let (x, bound) = match data.ipred() {
             Some(IntPred::Slt | IntPred::Ult | IntPred::Sle | IntPred::Ule) => (0, 1),
             Some(IntPred::Sgt | IntPred::Ugt | IntPred::Sge | IntPred::Uge) => (1, 0),
-            _ => return 0,
+            _ => return Exponent::default(),
         };
         if func.dfg.ty(data.args[0]).elem.is_ptr() {
-            return 0;
+            return Exponent::default();
         }
         let (x, bound) = (
             self.info(data.args[x]).dim(dim),
             self.info(data.args[bound]).dim(dim),
         );
         // A run that starts at a multiple of its length does not wrap.
-        x.contiguity.min(x.divisibility).min(bound.constancy)
+        x.contiguity.min(&x.divisibility).min(&bound.constancy)
     }
 }

@@ -7,6 +7,7 @@ use crate::analysis::testing::{all, shape, softmax, vector_add};
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::ValueList;
+use crate::ir::function::Asked;
 use crate::ir::types::{Scalar, ValueType};
 use crate::linear_layout::shape::Shape;
 
@@ -162,15 +163,35 @@ fn run(func: &TileFunction, numbers: &mut Numbers, program: i64) -> Option<()> {
     Some(())
 }
 
+/// What is known along one dimension.
+#[derive(Debug)]
+struct Claim {
+    contiguity: u8,
+    divisibility: u8,
+    constancy: u8,
+}
+
+impl Claim {
+    fn of(axis: &Axis, info: &DimInfo) -> Claim {
+        let number = |exponent: &Exponent| axis.capped(exponent, u8::MAX);
+        Claim {
+            contiguity: number(&info.contiguity),
+            divisibility: number(&info.divisibility),
+            constancy: number(&info.constancy),
+        }
+    }
+}
+
 /// Checks the claims about one value.
-fn check(info: &AxisInfo, ty: &TileType, numbers: &[i64], text: &str) {
+fn check(axis: &Axis, value: Value, ty: &TileType, numbers: &[i64], text: &str) {
+    let info = axis.info(value);
     let step = 1i64 << unit(ty.elem);
     let bits = ty.elem.bits();
     // One claim for each dimension, or one for a scalar.
     assert_eq!(info.dims.len(), ty.shape.rank().max(1), "{text}");
     for dim in 0..ty.shape.rank().max(1) {
         let stride = 1usize << ty.shape.bit_offset(dim);
-        let claim = info.dim(dim);
+        let claim = Claim::of(axis, &info.dim(dim));
         for (at, &x) in numbers.iter().enumerate() {
             let index = ty.shape.coordinate(at as u32, dim);
             let first_of = |run: u8| at - (index as usize & ((1 << run) - 1)) * stride;
@@ -300,19 +321,22 @@ fn turn(b: &mut TileBuilder, rng: &mut Rng, pool: &[Value]) {
     b.reshape(flat, ty.with_shape(shape(&[n / 2, 2])));
 }
 
-#[test]
-fn claims_hold_element_by_element() {
-    let mut rng = Rng(7);
-    let (mut checked, mut skipped, mut ends) = (0, 0, 0);
-    for _ in 0..400 {
+/// A random index program.
+struct Sample {
+    func: TileFunction,
+    n: Value,
+    p: Value,
+}
+
+impl Sample {
+    /// One whose arguments are multiples of these; perhaps with a loop.
+    fn new(rng: &mut Rng, divisible: [u32; 2], has_loop: bool) -> Sample {
         let mut b = TileBuilder::new("k", 4);
         let shapes = [shape(&[64]), shape(&[8, 16]), Shape::SCALAR];
         let s = shapes[rng.below(3) as usize];
-        let divisible = 1 << rng.below(6);
-        let n = b.param_divisible("n", TileType::scalar(Elem::I32), divisible);
-        let p = b.param_divisible("p", TileType::scalar(Elem::global(Scalar::F32)), 16);
-        let n_number = divisible as i64 * (rng.below(200) as i64 - 100);
-        let p_number = 16 * rng.below(1 << 40) as i64;
+        let n = b.param_divisible("n", TileType::scalar(Elem::I32), divisible[0]);
+        let pointer = TileType::scalar(Elem::global(Scalar::F32));
+        let p = b.param_divisible("p", pointer, divisible[1]);
         let pid = b.program_id(0);
         let start = [0, 0, 16, 5, -8][rng.below(5) as usize];
         let mut pool = vec![];
@@ -336,14 +360,58 @@ fn claims_hold_element_by_element() {
             }
         }
         for _ in 0..12 {
-            let value = grow(&mut b, &mut rng, &pool);
+            let value = grow(&mut b, rng, &pool);
             pool.push(value);
         }
+        if has_loop {
+            let (lo, step) = (b.i32(0, Shape::SCALAR), b.i32(32, Shape::SCALAR));
+            let first: Vec<Value> = (0..3)
+                .map(|_| pool[rng.below(pool.len() as u64) as usize])
+                .collect();
+            b.for_loop(lo, n, step, &first, |b, iv, carried| {
+                let iv = b.to_shape(iv, s);
+                let mut inside = pool.clone();
+                inside.extend(carried);
+                inside.push(iv);
+                let mut next = ValueList::new();
+                for &value in carried {
+                    let ty = b.ty(value);
+                    let same = |b: &TileBuilder, v: &Value| b.ty(*v) == ty;
+                    let made = grow(b, rng, &inside);
+                    inside.push(made);
+                    let fits: Vec<Value> = inside.iter().copied().filter(|v| same(b, v)).collect();
+                    let other = fits[fits.len() - 1 - rng.below(3.min(fits.len() as u64)) as usize];
+                    let offset = inside
+                        .iter()
+                        .copied()
+                        .find(|&v| b.ty(v).elem == Elem::I32 && b.ty(v).shape == ty.shape);
+                    next.push(match (ty.elem.is_ptr(), offset) {
+                        (true, Some(offset)) => b.addptr(value, offset),
+                        (false, _) if ty.elem != Elem::I1 => b.iadd(value, other),
+                        _ => other,
+                    });
+                }
+                next
+            });
+        }
         for _ in 0..4 {
-            turn(&mut b, &mut rng, &pool);
+            turn(&mut b, rng, &pool);
         }
         b.ret();
         let func = b.finish().expect("random programs are well typed");
+        Sample { func, n, p }
+    }
+}
+
+#[test]
+fn claims_hold_element_by_element() {
+    let mut rng = Rng(7);
+    let (mut checked, mut skipped, mut ends) = (0, 0, 0);
+    for _ in 0..400 {
+        let divisible = 1 << rng.below(6);
+        let n_number = divisible as i64 * (rng.below(200) as i64 - 100);
+        let p_number = 16 * rng.below(1 << 40) as i64;
+        let Sample { func, n, p } = Sample::new(&mut rng, [divisible, 16], false);
         let mut numbers = Numbers::new();
         numbers[n] = vec![n_number];
         numbers[p] = vec![p_number];
@@ -355,10 +423,10 @@ fn claims_hold_element_by_element() {
         let axis = Axis::compute(&func);
         for (value, data) in &func.dfg.values {
             let text = format!("{value}: {:?} in {:#?}", data.def, func.dfg.insts);
-            check(axis.info(value), &data.ty, &numbers[value], &text);
+            check(&axis, value, &data.ty, &numbers[value], &text);
             if data.ty.elem == Elem::I1 {
                 for dim in 0..data.ty.shape.rank() {
-                    let exponent = axis.prefix(&func, value, dim);
+                    let exponent = axis.capped(&axis.prefix(&func, value, dim), u8::MAX);
                     let ty = &data.ty;
                     ends += usize::from(check_prefix(exponent, dim, ty, &numbers[value], &text));
                 }
@@ -369,18 +437,76 @@ fn claims_hold_element_by_element() {
     assert!(ends > 0, "no mask comes to an end");
 }
 
+/// What some questions are answered about a function: of which value and dimension, about what, and beyond what it does not matter.
+fn answers(func: &TileFunction, questions: &[(Value, usize, u64, u8)]) -> Vec<u8> {
+    let axis = Axis::compute(func);
+    let answer = |&(value, dim, about, most): &(Value, usize, u64, u8)| {
+        let info = axis.info(value).dim(dim);
+        let exponent = match about {
+            0 => info.contiguity,
+            1 => info.divisibility,
+            2 => info.constancy,
+            _ => axis.prefix(func, value, dim),
+        };
+        axis.capped(&exponent, most)
+    };
+    questions.iter().map(answer).collect()
+}
+
+#[test]
+fn between_the_promises_asked_for_every_answer_stays() {
+    let mut rng = Rng(11);
+    let (mut others, mut narrower) = (0, 0);
+    for _ in 0..600 {
+        let levels = [rng.below(5) as u8, rng.below(5) as u8];
+        let has_loop = rng.below(2) == 0;
+        let mut func = Sample::new(&mut rng, levels.map(|level| 1 << level), has_loop).func;
+        let values = func.dfg.values.len() as u64;
+        let questions: Vec<(Value, usize, u64, u8)> = (0..1 + rng.below(3))
+            .map(|_| {
+                let value = Value::from_u32((values - 1 - rng.below(values * 2 / 3)) as u32);
+                let ty = func.dfg.ty(value);
+                let dim = rng.below(ty.shape.rank().max(1) as u64) as usize;
+                let is_mask = ty.elem == Elem::I1 && !ty.is_scalar();
+                let about = rng.below(if is_mask { 4 } else { 3 });
+                (value, dim, about, rng.below(8) as u8)
+            })
+            .collect();
+        let expected = answers(&func, &questions);
+        let asked: Vec<Asked> = func.param_hints.iter().map(ParamHints::asked).collect();
+        let is_between = |level: u8, asked: Asked| (asked.least..=asked.most).contains(&level);
+        assert!(levels.iter().zip(&asked).all(|(&l, &a)| is_between(l, a)));
+        for other in (0..25).map(|i| [i / 5, i % 5]) {
+            let holds = other.iter().zip(&asked).all(|(&l, &a)| is_between(l, a));
+            for (hints, level) in func.param_hints.iter_mut().zip(other) {
+                *hints = ParamHints::divisible(1 << level);
+            }
+            let found = answers(&func, &questions);
+            if !holds {
+                // What was asked for is not all there is.
+                narrower += usize::from(found != expected);
+                continue;
+            }
+            others += usize::from(other != levels);
+            assert_eq!(
+                found, expected,
+                "{other:?} for {levels:?}, asked {asked:?}, {questions:?} of {:#?}",
+                func.dfg.insts
+            );
+        }
+    }
+    assert!(others > 4000 && narrower > 500, "{others}, {narrower}");
+}
+
 /// Contiguity, divisibility and constancy along the first dimension.
 fn facts(func: &TileFunction, value: Value) -> (u64, u64, u64) {
     let axis = Axis::compute(func);
-    let info = axis.info(value);
-    {
-        let dim = info.dim(0);
-        (
-            1 << dim.contiguity,
-            1 << dim.divisibility,
-            1 << dim.constancy,
-        )
-    }
+    let dim = Claim::of(&axis, &axis.info(value).dim(0));
+    (
+        1 << dim.contiguity,
+        1 << dim.divisibility,
+        1 << dim.constancy,
+    )
 }
 
 #[test]
@@ -452,6 +578,6 @@ fn loops_keep_what_every_round_has() {
     assert_eq!(facts(&func, loose), (64, 2, 1));
     let axis = Axis::compute(&func);
     assert!(axis.info(iv).non_negative);
-    assert_eq!(axis.info(iv).known_zero_bits(), 5);
+    assert_eq!(axis.capped(&axis.info(iv).known_zero_bits(0), 9), 5);
     assert!(func.dfg.ty(aligned).elem().is_ptr());
 }

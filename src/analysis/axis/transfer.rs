@@ -8,7 +8,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::{ALL_BITS, AxisInfo, DimInfo, unit};
+use super::{ALL_BITS, AxisInfo, DimInfo, Exponent, unit};
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::dfg::InstData;
 use crate::ir::effects::OpClass;
@@ -52,7 +52,7 @@ pub(super) fn transfer(
         TileOp::Addptr => addptr(func, arg(0), arg(1), data, &ty),
         TileOp::Imul => mul(arg(0), arg(1)),
         TileOp::Shl => match amount(arg(1), &ty) {
-            Some(k) => pairwise(arg(0), arg(1), |a, b| shift_left(a, b, k)),
+            Some(k) => map(arg(0), |a| shift_left(a, k)),
             None => equal_runs(func, infos, data, &ty),
         },
         TileOp::Sshr | TileOp::Ushr => match amount(arg(1), &ty) {
@@ -78,7 +78,7 @@ pub(super) fn transfer(
         TileOp::Icmp => compare(arg(0), arg(1), data),
         TileOp::Select => select(arg(0), arg(1), arg(2), unit(ty.elem)),
         TileOp::Sext | TileOp::Zext => map(arg(0), widen),
-        TileOp::Itrunc => map(arg(0), |d| d),
+        TileOp::Itrunc => map(arg(0), DimInfo::clone),
         TileOp::PtrCast => ptr_cast(func, arg(0), data.args[0], &ty),
         // A volatile load may see different numbers at one address.
         TileOp::Load if data.volatile().is_some() => AxisInfo::unknown(&ty),
@@ -103,9 +103,9 @@ pub(super) fn transfer(
 }
 
 /// Applies a rule to each dimension.
-fn map(x: &AxisInfo, rule: impl Fn(DimInfo) -> DimInfo) -> AxisInfo {
+fn map(x: &AxisInfo, rule: impl Fn(&DimInfo) -> DimInfo) -> AxisInfo {
     AxisInfo {
-        dims: x.dims.iter().map(|&d| rule(d)).collect(),
+        dims: x.dims.iter().map(rule).collect(),
         constant: None,
         non_negative: false,
         is_index: false,
@@ -113,8 +113,8 @@ fn map(x: &AxisInfo, rule: impl Fn(DimInfo) -> DimInfo) -> AxisInfo {
 }
 
 /// Applies a rule to each dimension of two operands of one shape.
-fn pairwise(a: &AxisInfo, b: &AxisInfo, rule: impl Fn(DimInfo, DimInfo) -> DimInfo) -> AxisInfo {
-    let dims = a.dims.iter().zip(&b.dims).map(|(&a, &b)| rule(a, b));
+fn pairwise(a: &AxisInfo, b: &AxisInfo, rule: impl Fn(&DimInfo, &DimInfo) -> DimInfo) -> AxisInfo {
+    let dims = a.dims.iter().zip(&b.dims).map(|(a, b)| rule(a, b));
     AxisInfo {
         dims: dims.collect(),
         constant: None,
@@ -133,7 +133,7 @@ fn equal_runs(
     let mut out = AxisInfo::unknown(ty);
     for (dim, info) in out.dims.iter_mut().enumerate() {
         let runs = data.args.iter().map(|&v| infos[v].dim(dim).constancy);
-        info.constancy = runs.min().unwrap_or(0);
+        info.constancy = runs.reduce(|a, b| a.min(&b)).unwrap_or_default();
     }
     debug_assert!(data.args.iter().all(|&v| func.dfg.ty(v).shape == ty.shape));
     out
@@ -142,7 +142,7 @@ fn equal_runs(
 fn constant(data: &InstData<Tile>, ty: &TileType) -> AxisInfo {
     let mut out = AxisInfo::unknown(ty);
     for (dim, &extent) in out.dims.iter_mut().zip(ty.shape.log2()) {
-        dim.constancy = extent;
+        dim.constancy = Exponent::constant(extent);
     }
     if ty.elem.is_float() {
         return out;
@@ -150,7 +150,7 @@ fn constant(data: &InstData<Tile>, ty: &TileType) -> AxisInfo {
     let number = signed(data.value().copied().unwrap_or(0), ty.elem);
     let divisibility = (number.trailing_zeros() as u8).min(ALL_BITS);
     for dim in &mut out.dims {
-        dim.divisibility = divisibility;
+        dim.divisibility = Exponent::constant(divisibility);
     }
     out.constant = Some(number);
     out.non_negative = number >= 0;
@@ -169,7 +169,7 @@ fn signed(bits: u64, elem: Elem) -> i64 {
 fn splat(x: &AxisInfo, ty: &TileType) -> AxisInfo {
     let mut out = AxisInfo::unknown(ty);
     for (dim, &extent) in out.dims.iter_mut().zip(ty.shape.log2()) {
-        dim.constancy = extent;
+        dim.constancy = Exponent::constant(extent);
         dim.divisibility = x.dim(0).divisibility;
     }
     // A splat to rank 0 is the scalar itself.
@@ -185,9 +185,12 @@ fn arange(data: &InstData<Tile>, ty: &TileType) -> AxisInfo {
     let mut out = AxisInfo::unknown(ty);
     let start = data.start().copied().unwrap_or(0);
     out.dims[0] = DimInfo {
-        contiguity: ty.shape.log2()[0],
-        divisibility: (start.trailing_zeros() as u8).min(if start == 0 { ALL_BITS } else { 31 }),
-        constancy: 0,
+        contiguity: Exponent::constant(ty.shape.log2()[0]),
+        divisibility: Exponent::constant(match start {
+            0 => ALL_BITS,
+            _ => start.trailing_zeros() as u8,
+        }),
+        constancy: Exponent::default(),
     };
     out
 }
@@ -195,7 +198,7 @@ fn arange(data: &InstData<Tile>, ty: &TileType) -> AxisInfo {
 fn expand_dims(x: &AxisInfo, data: &InstData<Tile>) -> AxisInfo {
     let mut out = x.clone();
     let new = DimInfo {
-        divisibility: x.known_zero_bits(),
+        divisibility: x.known_zero_bits(0),
         ..DimInfo::default()
     };
     let axis = usize::from(data.axis().copied().unwrap_or(0));
@@ -211,7 +214,7 @@ fn broadcast(func: &TileFunction, x: &AxisInfo, arg: Value, ty: &TileType) -> Ax
     let from = func.dfg.ty(arg).shape;
     for ((dim, &old), &new) in out.dims.iter_mut().zip(from.log2()).zip(ty.shape.log2()) {
         if old != new {
-            dim.constancy = new;
+            dim.constancy = Exponent::constant(new);
         }
     }
     out
@@ -235,20 +238,16 @@ fn reshape(func: &TileFunction, x: &AxisInfo, arg: Value, ty: &TileType) -> Axis
         *dim = match low_dim(from, ty.shape, new) {
             Some(old) => {
                 let info = x.dim(old);
-                let contiguity = info.contiguity.min(width);
+                let width = Exponent::constant(width);
+                let contiguity = info.contiguity.min(&width);
                 DimInfo {
+                    divisibility: info.divisibility_at(&contiguity, unit),
                     contiguity,
-                    divisibility: info.divisibility_at(contiguity, unit),
-                    constancy: info.constancy.min(width),
+                    constancy: info.constancy.min(&width),
                 }
             }
             None => DimInfo {
-                divisibility: x
-                    .dims
-                    .iter()
-                    .map(|d| d.divisibility_at(0, unit))
-                    .max()
-                    .unwrap_or(0),
+                divisibility: x.known_zero_bits(unit),
                 ..DimInfo::default()
             },
         };
@@ -257,7 +256,7 @@ fn reshape(func: &TileFunction, x: &AxisInfo, arg: Value, ty: &TileType) -> Axis
     out.non_negative = x.non_negative;
     if let (Some(_), false) = (x.constant, ty.elem.is_float()) {
         for (dim, &extent) in out.dims.iter_mut().zip(ty.shape.log2()) {
-            dim.constancy = extent;
+            dim.constancy = Exponent::constant(extent);
         }
     }
     out
@@ -274,12 +273,7 @@ fn permute(x: &AxisInfo, data: &InstData<Tile>) -> AxisInfo {
 fn join(a: &AxisInfo, b: &AxisInfo, ty: &TileType) -> AxisInfo {
     let mut out = a.meet(b, unit(ty.elem));
     let pair = DimInfo {
-        divisibility: out
-            .dims
-            .iter()
-            .map(|d| d.divisibility_at(0, unit(ty.elem)))
-            .max()
-            .unwrap_or(0),
+        divisibility: out.known_zero_bits(unit(ty.elem)),
         ..DimInfo::default()
     };
     // A scalar counts as one dimension, which the pair's takes the place of.
@@ -292,7 +286,7 @@ fn split(x: &AxisInfo, ty: &TileType) -> AxisInfo {
     let mut out = x.clone();
     if ty.is_scalar() {
         out.dims[0] = DimInfo {
-            divisibility: out.dims[0].divisibility_at(0, unit(ty.elem)),
+            divisibility: out.dims[0].divisibility_of_each(unit(ty.elem)),
             ..DimInfo::default()
         };
     } else {
@@ -308,7 +302,7 @@ fn gather(x: &AxisInfo, index: &AxisInfo, data: &InstData<Tile>, ty: &TileType) 
     for (dim, info) in out.dims.iter_mut().enumerate() {
         info.constancy = index.dim(dim).constancy;
         if dim != axis {
-            info.constancy = info.constancy.min(x.dim(dim).constancy);
+            info.constancy = info.constancy.min(&x.dim(dim).constancy);
         }
     }
     out.non_negative = x.non_negative;
@@ -327,22 +321,27 @@ fn hint(x: &AxisInfo, data: &InstData<Tile>, ty: &TileType) -> AxisInfo {
             TileOp::AssumeContiguous => (&mut dim.contiguity, extent),
             _ => (&mut dim.constancy, extent),
         };
-        *field = (*field).max(promised.min(limit));
+        *field = field.max(&Exponent::constant(promised.min(limit)));
     }
     out
 }
 
 /// Sum of two numbers, or of a pointer and an offset in units of 2^`unit` bytes.
-fn add(a: DimInfo, b: DimInfo, unit: u8) -> DimInfo {
-    let left = a.constancy.min(b.contiguity);
-    let right = a.contiguity.min(b.constancy);
-    let run = left.max(right);
-    let scaled = (b.divisibility_at(run, 0) + unit).min(ALL_BITS);
+fn add(a: &DimInfo, b: &DimInfo, unit: u8) -> DimInfo {
+    let left = a.constancy.min(&b.contiguity);
+    let right = a.contiguity.min(&b.constancy);
+    let run = left.max(&right);
+    let scaled = product(&b.divisibility_at(&run, 0), &Exponent::constant(unit));
     DimInfo {
+        divisibility: a.divisibility_at(&run, unit).min(&scaled),
         contiguity: run,
-        divisibility: a.divisibility_at(run, unit).min(scaled),
-        constancy: a.constancy.min(b.constancy),
+        constancy: a.constancy.min(&b.constancy),
     }
+}
+
+/// What divides a product.
+fn product(a: &Exponent, b: &Exponent) -> Exponent {
+    a.plus(b).min(&Exponent::constant(ALL_BITS))
 }
 
 fn addptr(
@@ -356,16 +355,19 @@ fn addptr(
     let unit = unit(ty.elem);
     pairwise(ptr, offset, |p, o| {
         // An i32 offset is sign-extended first.
-        add(p, if narrow { widen(o) } else { o }, unit)
+        match narrow {
+            true => add(p, &widen(o), unit),
+            false => add(p, o, unit),
+        }
     })
 }
 
-fn sub(a: DimInfo, b: DimInfo) -> DimInfo {
-    let run = a.contiguity.min(b.constancy);
+fn sub(a: &DimInfo, b: &DimInfo) -> DimInfo {
+    let run = a.contiguity.min(&b.constancy);
     DimInfo {
+        divisibility: a.divisibility_at(&run, 0).min(&b.divisibility_at(&run, 0)),
         contiguity: run,
-        divisibility: a.divisibility_at(run, 0).min(b.divisibility_at(run, 0)),
-        constancy: a.constancy.min(b.constancy),
+        constancy: a.constancy.min(&b.constancy),
     }
 }
 
@@ -377,9 +379,9 @@ fn mul(a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
         return b.clone();
     }
     pairwise(a, b, |a, b| DimInfo {
-        contiguity: 0,
-        divisibility: (a.divisibility_at(0, 0) + b.divisibility_at(0, 0)).min(ALL_BITS),
-        constancy: a.constancy.min(b.constancy),
+        contiguity: Exponent::default(),
+        divisibility: product(&a.divisibility_of_each(0), &b.divisibility_of_each(0)),
+        constancy: a.constancy.min(&b.constancy),
     })
 }
 
@@ -389,33 +391,36 @@ fn amount(b: &AxisInfo, ty: &TileType) -> Option<u8> {
     (number < ty.elem.bits()).then_some(number as u8)
 }
 
-fn shift_left(a: DimInfo, _: DimInfo, k: u8) -> DimInfo {
-    let contiguity = if k == 0 { a.contiguity } else { 0 };
+fn shift_left(a: &DimInfo, k: u8) -> DimInfo {
+    let contiguity = match k {
+        0 => a.contiguity.clone(),
+        _ => Exponent::default(),
+    };
     DimInfo {
+        divisibility: product(&a.divisibility_at(&contiguity, 0), &Exponent::constant(k)),
         contiguity,
-        divisibility: (a.divisibility_at(contiguity, 0) + k).min(ALL_BITS),
-        constancy: a.constancy,
+        constancy: a.constancy.clone(),
     }
 }
 
 /// Quotient by a number that is constant over runs; 2^k if it is that for certain. `floors` says that an aligned
 /// run of dividends has one quotient, which rounding to zero spoils for negative numbers.
-fn quotient(a: DimInfo, b: DimInfo, k: Option<u8>, floors: bool) -> DimInfo {
-    let divisor = k.unwrap_or_else(|| b.divisibility_at(0, 0));
-    let same = a.contiguity.min(a.divisibility).min(divisor);
-    let same = if k.is_some() {
-        same
-    } else {
-        same.min(b.constancy)
+fn quotient(a: &DimInfo, b: &DimInfo, k: Option<u8>, floors: bool) -> DimInfo {
+    let run = a.contiguity.min(&a.divisibility);
+    let same = match k {
+        Some(k) => run.min(&Exponent::constant(k)),
+        None => run.min(&b.divisibility_of_each(0)).min(&b.constancy),
     };
-    let exact = k.map_or(0, |k| a.divisibility_at(0, 0).saturating_sub(k));
+    let equal = a.constancy.min(&b.constancy);
+    let (contiguity, divisibility) = match k {
+        Some(0) => (a.contiguity.clone(), a.divisibility.clone()),
+        Some(k) => (Exponent::default(), a.divisibility_of_each(0).less(k)),
+        None => (Exponent::default(), Exponent::default()),
+    };
     DimInfo {
-        contiguity: if k == Some(0) { a.contiguity } else { 0 },
-        divisibility: if k == Some(0) { a.divisibility } else { exact },
-        constancy: a
-            .constancy
-            .min(b.constancy)
-            .max(if floors { same } else { 0 }),
+        contiguity,
+        divisibility,
+        constancy: if floors { equal.max(&same) } else { equal },
     }
 }
 
@@ -426,23 +431,29 @@ fn divide(a: &AxisInfo, b: &AxisInfo, floors: bool) -> AxisInfo {
     pairwise(a, b, |a, b| quotient(a, b, k, floors))
 }
 
-fn remainder(a: DimInfo, b: DimInfo, aligned: bool) -> DimInfo {
-    let modulus = b.divisibility_at(0, 0);
-    let run = a.contiguity.min(a.divisibility).min(modulus);
-    let run = if aligned { run.min(b.constancy) } else { 0 };
+fn remainder(a: &DimInfo, b: &DimInfo, aligned: bool) -> DimInfo {
+    let modulus = b.divisibility_of_each(0);
+    let run = match aligned {
+        true => a
+            .contiguity
+            .min(&a.divisibility)
+            .min(&modulus)
+            .min(&b.constancy),
+        false => Exponent::default(),
+    };
     DimInfo {
+        divisibility: a.divisibility_at(&run, 0).min(&modulus),
         contiguity: run,
-        divisibility: a.divisibility_at(run, 0).min(modulus),
-        constancy: a.constancy.min(b.constancy),
+        constancy: a.constancy.min(&b.constancy),
     }
 }
 
 /// Bits below the lowest that either has stay clear.
-fn all_elements(a: DimInfo, b: DimInfo) -> DimInfo {
+fn all_elements(a: &DimInfo, b: &DimInfo) -> DimInfo {
     DimInfo {
-        contiguity: 0,
-        divisibility: a.divisibility_at(0, 0).min(b.divisibility_at(0, 0)),
-        constancy: a.constancy.min(b.constancy),
+        contiguity: Exponent::default(),
+        divisibility: a.divisibility_of_each(0).min(&b.divisibility_of_each(0)),
+        constancy: a.constancy.min(&b.constancy),
     }
 }
 
@@ -453,44 +464,43 @@ fn and(a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
         .filter(|&m| m >= 0 && m & m.wrapping_add(1) == 0);
     if let Some(m) = low_mask {
         // A remainder by a power of two, of negative numbers too.
-        let modulus = m.trailing_ones() as u8;
+        let modulus = Exponent::constant(m.trailing_ones() as u8);
         return map(x, |d| {
-            let run = d.contiguity.min(d.divisibility).min(modulus);
+            let run = d.contiguity.min(&d.divisibility).min(&modulus);
             DimInfo {
+                divisibility: d.divisibility_at(&run, 0),
                 contiguity: run,
-                divisibility: d.divisibility_at(run, 0),
-                constancy: d.constancy,
+                constancy: d.constancy.clone(),
             }
         });
     }
     let clears = mask.constant.map_or(0, |m| m.trailing_zeros() as u8);
+    let clears = Exponent::constant(clears);
     pairwise(x, mask, |d, m| DimInfo {
-        contiguity: 0,
-        divisibility: d.divisibility_at(0, 0).max(m.divisibility_at(0, 0)),
+        contiguity: Exponent::default(),
+        divisibility: d.divisibility_of_each(0).max(&m.divisibility_of_each(0)),
         // Clearing the low bits makes the numbers of an aligned run equal.
         constancy: d
             .constancy
-            .min(m.constancy)
-            .max(d.contiguity.min(d.divisibility).min(clears)),
+            .min(&m.constancy)
+            .max(&d.contiguity.min(&d.divisibility).min(&clears)),
     })
 }
 
 fn compare(a: &AxisInfo, b: &AxisInfo, data: &InstData<Tile>) -> AxisInfo {
     let pred = data.ipred().copied().unwrap_or(IntPred::Eq);
     // One bound for a whole run: `first` of it is below the bound if and only if all are.
-    let run = |x: DimInfo, bound: DimInfo, info: &AxisInfo, inclusive: bool| {
+    let run = |x: &DimInfo, bound: &DimInfo, info: &AxisInfo, inclusive: bool| {
         let multiple = if inclusive {
-            match info.constant.and_then(|c| c.checked_add(1)) {
-                Some(next) => next.trailing_zeros() as u8,
-                None => 0,
-            }
+            let next = info.constant.and_then(|c| c.checked_add(1));
+            Exponent::constant(next.map_or(0, |next| next.trailing_zeros() as u8))
         } else {
-            bound.divisibility_at(0, 0)
+            bound.divisibility_of_each(0)
         };
         x.contiguity
-            .min(x.divisibility)
-            .min(multiple)
-            .min(bound.constancy)
+            .min(&x.divisibility)
+            .min(&multiple)
+            .min(&bound.constancy)
     };
     // Whether the predicate separates at the bound itself or right behind it, for a run on the left.
     let (behind, on_right_behind) = match pred {
@@ -499,12 +509,16 @@ fn compare(a: &AxisInfo, b: &AxisInfo, data: &InstData<Tile>) -> AxisInfo {
         IntPred::Sle | IntPred::Ule | IntPred::Sgt | IntPred::Ugt => (Some(true), Some(false)),
     };
     pairwise(a, b, |x, y| {
-        let left = behind.map_or(0, |inclusive| run(x, y, b, inclusive));
-        let right = on_right_behind.map_or(0, |inclusive| run(y, x, a, inclusive));
+        let mut constancy = x.constancy.min(&y.constancy);
+        if let Some(inclusive) = behind {
+            constancy = constancy.max(&run(x, y, b, inclusive));
+        }
+        if let Some(inclusive) = on_right_behind {
+            constancy = constancy.max(&run(y, x, a, inclusive));
+        }
         DimInfo {
-            contiguity: 0,
-            divisibility: 0,
-            constancy: x.constancy.min(y.constancy).max(left).max(right),
+            constancy,
+            ..DimInfo::default()
         }
     })
 }
@@ -514,23 +528,23 @@ fn select(cond: &AxisInfo, a: &AxisInfo, b: &AxisInfo, unit: u8) -> AxisInfo {
     out.constant = a.constant.filter(|_| a.constant == b.constant);
     for (i, dim) in out.dims.iter_mut().enumerate() {
         let chosen = cond.dim(i).constancy;
-        dim.constancy = dim.constancy.min(chosen);
-        if dim.contiguity > chosen {
-            dim.contiguity = chosen;
-            let at = |x: &AxisInfo| x.dim(i).divisibility_at(chosen, unit);
-            dim.divisibility = at(a).min(at(b));
-        }
+        dim.constancy = dim.constancy.min(&chosen);
+        let at = |x: &AxisInfo| x.dim(i).divisibility_at(&chosen, unit);
+        let shorter = at(a).min(&at(b));
+        let is_whole = dim.contiguity.at_most(&chosen);
+        dim.divisibility = Exponent::chosen(is_whole, &dim.divisibility, &shorter);
+        dim.contiguity = dim.contiguity.min(&chosen);
     }
     out
 }
 
 /// Extension to more bits: only runs that cannot wrap stay runs.
-fn widen(d: DimInfo) -> DimInfo {
-    let contiguity = d.contiguity.min(d.divisibility);
+fn widen(d: &DimInfo) -> DimInfo {
+    let contiguity = d.contiguity.min(&d.divisibility);
     DimInfo {
+        divisibility: d.divisibility_at(&contiguity, 0),
         contiguity,
-        divisibility: d.divisibility_at(contiguity, 0),
-        constancy: d.constancy,
+        constancy: d.constancy.clone(),
     }
 }
 
@@ -538,11 +552,14 @@ fn ptr_cast(func: &TileFunction, x: &AxisInfo, arg: Value, ty: &TileType) -> Axi
     let from = unit(func.dfg.ty(arg).elem);
     let keeps = from == unit(ty.elem);
     map(x, |d| {
-        let contiguity = if keeps { d.contiguity } else { 0 };
+        let contiguity = match keeps {
+            true => d.contiguity.clone(),
+            false => Exponent::default(),
+        };
         DimInfo {
+            divisibility: d.divisibility_at(&contiguity, from),
             contiguity,
-            divisibility: d.divisibility_at(contiguity, from),
-            constancy: d.constancy,
+            constancy: d.constancy.clone(),
         }
     })
 }

@@ -215,10 +215,13 @@ impl Assignment {
             .collect();
         order.sort_by_key(|&dim| std::cmp::Reverse(runs[dim]));
         let dim = order[0];
-        let vector = match op {
+        // Whatever the layout is in the end, what accesses along any dimension rest on has been asked for.
+        let width = |dim: usize| match op {
             Some(TileOp::AsyncCopy) => axis.copy_width(func, ptr, mask, dim, most),
             _ => axis.vector_width(func, ptr, mask, dim, most),
-        } as u32;
+        };
+        let widths: SmallVec<[u64; 4]> = (0..shape.rank()).map(width).collect();
+        let vector = widths[dim] as u32;
         let threads = 32 * u64::from(self.num_warps);
         let share = (shape.elements() as u64 / threads).max(1);
         let access = AccessShape {
@@ -273,24 +276,21 @@ impl Assignment {
 /// Exponent of the length of runs of neighbours along `dim`. An i32 offset may wrap, so the analysis cuts its runs
 /// where they cross a multiple that it does not know; as a hint where neighbours are, they count whole.
 fn run_of(func: &TileFunction, axis: &Axis, ptr: Value, dim: usize) -> u8 {
-    let own = axis.info(ptr).dim(dim).contiguity;
-    let Some(inst) = func
-        .dfg
-        .def_inst(ptr)
-        .filter(|&i| func.dfg.insts[i].op == TileOp::Addptr)
-    else {
-        return own;
-    };
-    let &[base, offset] = &func.dfg.insts[inst].args[..] else {
-        return own;
-    };
-    let extent = func.dfg.ty(ptr).shape.log2().get(dim).copied().unwrap_or(0);
-    let is_same = axis.info(base).dim(dim).constancy >= extent;
-    if is_same {
-        own.max(axis.info(offset).dim(dim).contiguity)
-    } else {
-        own
-    }
+    let run = axis.info(ptr).dim(dim).contiguity;
+    let inst = func.dfg.def_inst(ptr);
+    let data = inst.map(|inst| &func.dfg.insts[inst]);
+    let offset = data
+        .filter(|data| data.op == TileOp::Addptr)
+        .and_then(|data| {
+            let &[base, offset] = &data.args[..] else {
+                return None;
+            };
+            let extent = func.dfg.ty(ptr).shape.log2().get(dim).copied().unwrap_or(0);
+            let is_same = axis.at_least(&axis.info(base).dim(dim).constancy, extent);
+            is_same.then(|| axis.info(offset).dim(dim).contiguity)
+        });
+    let whole = offset.map_or(run.clone(), |offset| run.max(&offset));
+    axis.capped(&whole, u8::MAX)
 }
 
 /// Pointers and mask of an access to memory.

@@ -138,22 +138,21 @@ const CODE: u8 = 0x0f;
 /// The class of an absent argument: a format that there is none of.
 const ABSENT: u8 = 0x0f;
 /// The class of the mark of a tuple.
-pub(crate) const TUPLE: u8 = ABSENT | EIGHT;
+pub(crate) const TUPLE: u8 = ABSENT | HALF;
 /// The class of the mark of a tensor descriptor.
-pub(crate) const DESCRIPTOR: u8 = ABSENT | SIXTEEN;
+pub(crate) const DESCRIPTOR: u8 = ABSENT | 2 * HALF;
 /// The device of a mark, which is no device's number, so that a launch with marks leaves the way of those without.
 const MARK: u32 = u32::MAX;
 /// The bit of a class that tells a pointer.
 pub(crate) const POINTER: u8 = 0x10;
-/// The bit of a class that promises a multiple of 8: rows of so many halves begin at multiples of 16 bytes, which wide accesses and
-/// the copy engine ask for.
-const EIGHT: u8 = 0x20;
-/// The bit of a class that promises a multiple of 16, beside that of 8.
-pub(crate) const SIXTEEN: u8 = 0x40;
-/// The bits of a class that promise multiples.
-pub(crate) const DIVISIBLE: u8 = EIGHT | SIXTEEN;
-/// The bit of a class that promises the number one.
-pub(crate) const ONE: u8 = 0x80;
+/// The bits of a class that tell what the value promises: how often it can be halved, up to four times, or that it is one.
+pub(crate) const PROMISE: u8 = 0xe0;
+/// What a class has more for each time.
+const HALF: u8 = 0x20;
+/// The most often.
+const MOST_HALVES: u8 = 4;
+/// The promise of the number one.
+pub(crate) const ONE: u8 = PROMISE;
 
 /// The bits of a class that tell the type.
 pub(crate) const PLAIN: u8 = CODE | POINTER;
@@ -161,8 +160,7 @@ pub(crate) const PLAIN: u8 = CODE | POINTER;
 /// What a number promises to be a multiple of. By a table, as this is done for each argument of each launch.
 #[inline]
 const fn multiple(number: u64) -> u8 {
-    const OF_REMAINDER: [u8; 16] = [DIVISIBLE, 0, 0, 0, 0, 0, 0, 0, EIGHT, 0, 0, 0, 0, 0, 0, 0];
-    OF_REMAINDER[(number % 16) as usize]
+    (number | 1 << MOST_HALVES).trailing_zeros() as u8 * HALF
 }
 
 /// An argument of a launch.
@@ -324,7 +322,7 @@ impl Arg<'_> {
 pub struct Specialize {
     /// That an integer is one.
     pub value: bool,
-    /// That an integer or an address is a multiple of 8, or of 16.
+    /// That an integer or an address is a multiple of 2, 4, 8 or 16.
     pub alignment: bool,
 }
 
@@ -342,11 +340,30 @@ impl Specialize {
 }
 
 impl Specialize {
-    /// The bits of a class that count: its type, and the promises that are made use of.
+    /// What counts of a class: its type, and the promise if it is made use of.
+    pub(crate) fn kept(self, class: u8) -> u8 {
+        let counts = match class & PROMISE {
+            ONE => self.value,
+            _ => self.alignment,
+        };
+        if counts { class } else { class & PLAIN }
+    }
+
+    /// Bits of classes of which one that counts has no others.
     pub(crate) fn mask(self) -> u8 {
-        let one = if self.value { ONE } else { 0 };
-        let divisible = if self.alignment { DIVISIBLE } else { 0 };
-        CODE | POINTER | one | divisible
+        if self == Specialize::NOTHING {
+            PLAIN
+        } else {
+            PLAIN | PROMISE
+        }
+    }
+
+    /// What both allow.
+    pub(crate) fn and(self, other: Specialize) -> Specialize {
+        Specialize {
+            value: self.value && other.value,
+            alignment: self.alignment && other.alignment,
+        }
     }
 }
 
@@ -366,7 +383,7 @@ impl Class {
 
     /// Whether the argument becomes a constant and is no parameter of the PTX entry.
     pub(crate) fn is_constant(self) -> bool {
-        self.0 & ONE != 0 || self.dtype().is_none()
+        self.is_one() || self.dtype().is_none()
     }
 
     /// That of a number about which nothing is promised.
@@ -379,24 +396,34 @@ impl Class {
         Class(dtype.code() | POINTER)
     }
 
-    /// That of an integer or an address which is a multiple of 16 or 8, or of the integer 1; none of others.
+    /// Whether it is that of the number one.
+    pub(crate) fn is_one(self) -> bool {
+        self.0 & PROMISE == ONE
+    }
+
+    /// Exponent of the power of two that the value is a multiple of.
+    pub(crate) fn halves(self) -> u8 {
+        if self.is_one() { 0 } else { self.0 / HALF }
+    }
+
+    /// The same type with a multiple of another power of two.
+    pub(crate) fn with_halves(self, halves: u8) -> Class {
+        Class(self.plain().0 | halves.min(MOST_HALVES) * HALF)
+    }
+
+    /// That of an integer or an address which is a multiple of a power of two, or of the integer 1; none of others.
     pub(in crate::runtime) fn promising(self, multiple: u64) -> Option<Class> {
-        let promise = match multiple {
-            1 if self.is_pointer() => return None,
-            1 => ONE,
-            _ => self::multiple(multiple),
-        };
         let is_promised = self.is_pointer() || self.dtype().is_some_and(DType::is_integer);
-        is_promised.then_some(Class(self.0 | promise))
+        match multiple {
+            1 if self.is_pointer() || !is_promised => None,
+            1 => Some(Class(self.0 | ONE)),
+            _ => is_promised.then(|| Class(self.0 | self::multiple(multiple))),
+        }
     }
 
     /// What the value is a multiple of.
     pub(crate) fn divisor(self) -> u32 {
-        match self.0 & DIVISIBLE {
-            DIVISIBLE => 16,
-            EIGHT => 8,
-            _ => 1,
-        }
+        1 << self.halves()
     }
 
     /// The same without what the value promises.
@@ -411,13 +438,11 @@ impl fmt::Display for Class {
             return f.write_str("None");
         };
         let star = if self.is_pointer() { "*" } else { "" };
-        let promise = match self.0 & (ONE | DIVISIBLE) {
-            0 => "",
-            DIVISIBLE => ":16",
-            EIGHT => ":8",
-            _ => ":1",
-        };
-        write!(f, "{star}{dtype}{promise}")
+        write!(f, "{star}{dtype}")?;
+        match self.0 & PROMISE {
+            0 => Ok(()),
+            _ => write!(f, ":{}", self.divisor()),
+        }
     }
 }
 
@@ -651,7 +676,7 @@ mod tests {
     use super::*;
 
     fn shown<'a>(arg: impl Into<Arg<'a>>, specialize: Specialize) -> String {
-        Class(arg.into().class & specialize.mask()).to_string()
+        Class(specialize.kept(arg.into().class)).to_string()
     }
 
     #[test]
@@ -662,6 +687,8 @@ mod tests {
             ("i32:16", Arg::from(-32)),
             ("i32:8", Arg::from(-24)),
             ("i64:8", Arg::from(1000_i64)),
+            ("i32:4", Arg::from(12)),
+            ("u16:2", Arg::from(0xfffe_u16)),
             ("i32:16", Arg::from(0)),
             ("u64:1", Arg::from(1_u64)),
             ("u8:16", Arg::from(16_u8)),

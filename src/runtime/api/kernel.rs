@@ -3,9 +3,10 @@
 //! # Variants
 //!
 //! A kernel is compiled for the **classes** of its arguments: the type of each, whether an integer is one (it becomes a
-//! constant then), and whether an integer or an address is a multiple of 16 (accesses become wider then). The first launch
-//! with new classes compiles a variant, or finds it in the cache on disk; later ones find it in memory by an atomic load,
-//! allocate nothing and take no lock. [`Kernel::explain`] tells which variant a launch uses and why;
+//! constant then), and whether an integer or an address is a multiple of 2, 4, 8 or 16 (accesses become wider then). The first
+//! launch with new classes compiles a variant, or finds it in the cache on disk; later ones find it in memory by an atomic load,
+//! allocate nothing and take no lock. The compiler records which of these promises the code depends on, and launches that differ
+//! in others alone share one variant. [`Kernel::explain`] tells which variant a launch uses and why;
 //! [`Kernel::do_not_specialize`] and its kin, or `do_not_specialize` in the program, keep a parameter out of it.
 //!
 //! # Which parameters take arguments
@@ -22,7 +23,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use crate::settings::Promote;
 use crate::stages::Stage;
 
-use crate::runtime::api::argument::{Arg, ArgList, Args};
+use crate::runtime::api::argument::{Arg, ArgList, Args, Specialize};
 use crate::runtime::api::constant::Grid;
 use crate::runtime::api::deadline::{Deadline, FOREVER};
 use crate::runtime::api::device::Device;
@@ -68,7 +69,9 @@ pub(crate) struct KernelInner {
     pub(in crate::runtime) setup: String,
     /// These kernels.
     pub(in crate::runtime) setups: Weak<Setups>,
-    /// For each parameter that takes an argument the bits of its class that count.
+    /// For each parameter that takes an argument what the kernel may be specialised for.
+    pub(in crate::runtime) allowed: Vec<Specialize>,
+    /// The bits of their classes that count.
     pub(in crate::runtime) masks: Masks,
     /// How many of them must have one.
     pub(in crate::runtime) required: usize,
@@ -377,9 +380,14 @@ impl Kernel {
     /// The variants that are ready, sorted by signature.
     pub fn variants(&self) -> Vec<Report> {
         let ready = self.inner.table.iter().filter_map(|v| v.ready.get());
-        let mut reports: Vec<Report> = ready.map(|ready| ready.report.clone()).collect();
-        reports.sort_by(|a, b| a.signature.cmp(&b.signature));
-        reports
+        let mut ready: Vec<_> = ready.collect();
+        ready.sort_by(|a, b| a.report.signature.cmp(&b.report.signature));
+        // Launches of several classes may share one.
+        ready.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        ready
+            .into_iter()
+            .map(|ready| ready.report.clone())
+            .collect()
     }
 }
 
@@ -392,10 +400,12 @@ impl fmt::Debug for Kernel {
 impl KernelInner {
     fn new(blueprint: Blueprint, setup: String, setups: Weak<Setups>) -> KernelInner {
         let is_picky = |slot: &ArgSlot| slot.clear != 0 || slot.pinned.is_some();
+        let allowed = blueprint.allowed();
         KernelInner {
             setup,
             setups,
-            masks: Masks::new(&blueprint.masks()),
+            masks: Masks::new(&allowed),
+            allowed,
             required: blueprint.required(),
             is_picky: blueprint.slots.iter().any(is_picky),
             table: Table::new(blueprint.options.variants),

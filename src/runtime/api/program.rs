@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ir::attrs::{Attrs, make};
-use crate::ir::function::TileFunction;
+use crate::ir::function::{ParamHints, TileFunction};
 use crate::ir::ops::TileOp;
 use crate::ir::types::Elem;
 use crate::settings::{Promote, Target, program_warps};
@@ -359,23 +359,22 @@ impl ProgramSource {
                     let hints = f.param_hints.iter().zip(&f.param_names);
                     f.params().iter().zip(hints).collect()
                 });
-                let param =
-                    |(&value, (hint, name)): (_, (&crate::ir::function::ParamHints, &String))| {
-                        Param {
-                            name: name.clone(),
-                            constexpr: false,
-                            default: false,
-                            // A parameter that is always one is a matter of who built the function.
-                            specialize: Specialize {
-                                value: false,
-                                alignment: true,
-                            },
-                            divisible: hint.divisible.max(1),
-                            elem: func.map(|f| f.dfg.ty(value).elem),
-                            unsigned: false,
-                            pinned: None,
-                        }
-                    };
+                let param = |(&value, (hint, name)): (_, (&ParamHints, &String))| {
+                    Param {
+                        name: name.clone(),
+                        constexpr: false,
+                        default: false,
+                        // A parameter that is always one is a matter of who built the function.
+                        specialize: Specialize {
+                            value: false,
+                            alignment: true,
+                        },
+                        divisible: hint.promised().max(1),
+                        elem: func.map(|f| f.dfg.ty(value).elem),
+                        unsigned: false,
+                        pinned: None,
+                    }
+                };
                 params.into_iter().map(param).collect()
             }
         }
@@ -438,7 +437,7 @@ impl ProgramSource {
                 for (param, given) in given {
                     let (param, class) = (*param, check_elem(kernel, &params[*param], given)?);
                     let hint = &mut func.param_hints[param];
-                    hint.divisible = hint.divisible.max(class.divisor());
+                    *hint = ParamHints::divisible(hint.promised().max(class.divisor()));
                 }
                 if let Some(num_warps) = options.num_warps {
                     func.set_num_warps(num_warps);

@@ -188,6 +188,8 @@ pub(in crate::runtime) fn unpack(
         meta,
         predicted_registers: compiled.predicted_registers,
         needed_registers: compiled.predicted_registers,
+        // Whatever arguments promise, there is no other one.
+        asked: Vec::new(),
         constants: Vec::new(),
         replaced: None,
     };

@@ -73,19 +73,20 @@ impl Blueprint {
         })
     }
 
-    /// For each parameter that takes an argument the bits of its class that count.
-    pub(in crate::runtime) fn masks(&self) -> Vec<u8> {
+    /// For each parameter that takes an argument what the kernel may be specialised for.
+    pub(in crate::runtime) fn allowed(&self) -> Vec<Specialize> {
         let opted_out = self.options.opted_out.iter();
         let opted_out: HashMap<&str, Specialize> = opted_out
             .map(|(name, allowed)| (name.as_str(), *allowed))
             .collect();
         let params = self.slots.iter().map(|slot| &self.params[slot.param]);
-        let masks = params.map(|param| {
+        let allowed = params.map(|param| {
             let allowed = opted_out.get(param.name.as_str());
-            let allowed = allowed.copied().unwrap_or(Specialize::ALL);
-            param.specialize.mask() & allowed.mask()
+            param
+                .specialize
+                .and(allowed.copied().unwrap_or(Specialize::ALL))
         });
-        masks.collect()
+        allowed.collect()
     }
 
     /// How many arguments there must be.

@@ -1,9 +1,11 @@
 //! From a program and classes of arguments to code that can be launched.
 //!
 //! ```text
-//!   program, classes, options --key--> cache: kernel?  --miss--> lower, compile --> PTX, description
-//!                                                                                     |
-//!   emulator: parse  <------------------------------------------------------------------+
+//!   program, classes, options --key--> cache: asked?  --miss--> lower, compile --> PTX, description
+//!                                        | its classes                               |
+//!                                      cache: kernel                                 |
+//!                                        |                                           |
+//!   emulator: parse  <-------------------+-------------------------------------------+
 //!   GPU:      PTX, device, driver --key--> cache: cubin? --miss--> assemble --> machine code --> load
 //! ```
 
@@ -15,6 +17,7 @@ use smallvec::SmallVec;
 
 use crate::compile::{self, KernelMeta, ParamKind};
 use crate::emu;
+use crate::ir::function::Asked;
 use crate::pipeline::Snapshot;
 use crate::settings::{Target, Usage, spilled_bytes};
 
@@ -29,10 +32,11 @@ use crate::runtime::build::dump::file_name;
 use crate::runtime::build::gpu;
 use crate::runtime::build::locate;
 use crate::runtime::build::pool;
-use crate::runtime::build::stored::Stored;
+use crate::runtime::build::stored::{Stored, decode_asked, encode_asked};
 use crate::runtime::cache::{EntryKind, Key, KeyBuilder, Origin};
 use crate::runtime::execute::executable::{Executable, LoadedCode};
 use crate::runtime::specialize::arg_tree;
+use crate::runtime::specialize::served::Served;
 use crate::runtime::specialize::table::Classes;
 
 #[cfg(feature = "cuda")]
@@ -79,13 +83,14 @@ pub(in crate::runtime) fn build(
     let mut timing = Timing::default();
     let (stored, kernel_origin) =
         obtain_kernel(kernel, classes, deadline, &mut timing).map_err(|p| p.of(kernel))?;
+    let served = Served::new(classes, &stored.asked);
     let params = argument_of_each_param(kernel, classes, &stored.meta)?;
     deadline
         .check()
         .map_err(|stopped| Problem::Stopped(stopped).of(kernel))?;
     let mut report = Report {
         kernel: kernel.name.clone(),
-        signature: kernel.signature(classes),
+        signature: kernel.signature(&served.least),
         constants: stored.constants.clone(),
         target: stored.meta.target,
         num_warps: stored.meta.num_warps,
@@ -138,6 +143,7 @@ pub(in crate::runtime) fn build(
     });
     Ok(Executable {
         report,
+        served,
         defaults: defaults.collect(),
         is_plain: AtomicBool::new(false),
         printed: Mutex::default(),
@@ -295,28 +301,39 @@ fn obtain_kernel(
     }
     let clock = Instant::now();
     let cache = kernel.device.cache();
+    // It is kept by the promises that the code depends on, which other classes may have, too.
+    let kept_by = |asked: &[Asked]| kernel_key(kernel, &Served::new(classes, asked).least);
     let mut made = None;
-    let found = cache.get_or_make(EntryKind::Kernel, &key, deadline, || {
+    let mut make = || {
         let stored = compile_kernel(kernel, classes, &key, deadline, timing)?;
-        let bytes = stored.encode();
+        cache.put(EntryKind::Kernel, &kept_by(&stored.asked), &stored.encode());
+        let asked = encode_asked(&kernel.name, &stored.asked);
         made = Some(stored);
-        Ok::<_, Problem>(bytes)
+        Ok::<_, Problem>(asked)
+    };
+    let (asked, mut origin) = cache.get_or_make(EntryKind::Asked, &key, deadline, &mut make)?;
+    let is_made = origin == Origin::Made;
+    let asked = decode_asked(&asked).filter(|_| !is_made);
+    let found = asked.and_then(|(_, asked)| {
+        let (bytes, from) = cache.get(EntryKind::Kernel, &kept_by(&asked))?;
+        origin = from;
+        Stored::decode(&bytes)
     });
-    let (bytes, origin) = found?;
+    if found.is_none() && !is_made {
+        // It is gone, or a build of the same number with other contents wrote it.
+        let asked = make()?;
+        cache.put(EntryKind::Asked, &key, &asked);
+        origin = Origin::Made;
+    }
     timing.cache += clock
         .elapsed()
         .saturating_sub(timing.lower + timing.compile);
-    if let Some(stored) = made {
-        return Ok((stored, origin));
-    }
-    match Stored::decode(&bytes) {
+    match made.or(found) {
         Some(stored) => Ok((stored, origin)),
-        None => {
-            // The sum fits and the contents do not: a build of the same number with other contents wrote it.
-            let stored = compile_kernel(kernel, classes, &key, deadline, timing)?;
-            cache.put(EntryKind::Kernel, &key, &stored.encode());
-            Ok((stored, Origin::Made))
-        }
+        None => Err(Problem::Error(RuntimeError::Internal {
+            kernel: kernel.name.clone(),
+            message: "a kernel was neither found nor made".to_owned(),
+        })),
     }
 }
 
@@ -441,6 +458,7 @@ fn compile_as(
         meta: compiled.meta,
         predicted_registers: compiled.stats.machine.predicted_registers,
         needed_registers: compiled.stats.machine.needed_registers,
+        asked: compiled.asked,
         constants: made.constants,
         replaced: None,
     })

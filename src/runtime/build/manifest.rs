@@ -223,7 +223,7 @@ fn classes(kernel: &Blueprint, given: &[ArgTree]) -> Result<Classes, String> {
             ));
         }
     }
-    Ok(arg_tree::written(given.iter().zip(kernel.masks())))
+    Ok(arg_tree::written(given.iter().zip(kernel.allowed())))
 }
 
 /// A kernel set up otherwise by one key.

@@ -3,7 +3,7 @@
 use crate::front;
 use crate::settings::Target;
 
-use crate::runtime::api::argument::{Arg, Class, DType, ONE};
+use crate::runtime::api::argument::{Arg, Class, DType};
 use crate::runtime::api::constant::Constant;
 use crate::runtime::api::diagnostic::SourceError;
 use crate::runtime::api::error::RuntimeError;
@@ -156,15 +156,12 @@ fn to_arg_tree(given: &ArgTree) -> Option<front::ArgSpec> {
             block,
             divisible,
             nan,
-        } => {
-            let multiple = |&is_multiple: &bool| if is_multiple { 16 } else { 1 };
-            Some(front::ArgSpec::Descriptor(front::HostDescriptor {
-                dtype: front::types::DType::from_short_name(&dtype.to_string())?,
-                block: block.to_vec(),
-                divisible: divisible.iter().map(multiple).collect(),
-                nan: *nan,
-            }))
-        }
+        } => Some(front::ArgSpec::Descriptor(front::HostDescriptor {
+            dtype: front::types::DType::from_short_name(&dtype.to_string())?,
+            block: block.to_vec(),
+            divisible: divisible.to_vec(),
+            nan: *nan,
+        })),
         ArgTree::Tuple(elements) => {
             let items = elements.iter().map(to_arg_tree).collect::<Option<_>>()?;
             Some(front::ArgSpec::Tuple(front::TupleArg {
@@ -181,7 +178,7 @@ fn to_arg(class: Class) -> Option<front::ArgSpec> {
     let Some(dtype) = class.dtype() else {
         return Some(front::ArgSpec::Constant(front::Constant::None));
     };
-    if class.0 & ONE != 0 {
+    if class.is_one() {
         return Some(front::ArgSpec::Constant(front::Constant::Int(1)));
     }
     let to = front::types::DType::from_short_name(&dtype.to_string())?;

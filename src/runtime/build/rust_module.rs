@@ -398,7 +398,7 @@ impl fmt::Display for RustModule<'_> {
         let (mut generics, mut bounds) = (Vec::new(), Vec::new());
         let mut names = Vec::new();
         for (at, param) in meta.params.iter().enumerate() {
-            let divisible = self.hints.get(at).map_or(1, |hint| hint.divisible.max(1));
+            let divisible = self.hints.get(at).map_or(1, |hint| hint.promised().max(1));
             let element = self.element(at, param);
             let is_pointer = param.kind == ParamKind::Pointer;
             writeln!(

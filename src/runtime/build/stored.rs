@@ -6,6 +6,7 @@
 use crate::compile::{KernelMeta, ParamKind, ParamMeta};
 use crate::device_print::{Site, What};
 use crate::ir::attrs::Show;
+use crate::ir::function::Asked;
 use crate::ir::types::{AddressSpace, Elem, Scalar};
 use crate::settings::{PtxVersion, Target};
 
@@ -18,6 +19,8 @@ pub(crate) struct Stored {
     pub(crate) predicted_registers: u32,
     /// Registers with fewer than which it is expected to spill.
     pub(crate) needed_registers: u32,
+    /// For each parameter what was asked for of its promises.
+    pub(crate) asked: Vec<Asked>,
     /// Parameters that have become constants, with their values.
     pub(crate) constants: Vec<(String, String)>,
     /// The file that the PTX was taken from in place of what was made. The cache knows none of these.
@@ -94,6 +97,7 @@ impl Stored {
         write_sites(&mut out, &meta.sites);
         out.number(self.predicted_registers);
         out.number(self.needed_registers);
+        write_asked(&mut out, &self.asked);
         out.number(self.constants.len() as u32);
         for (name, value) in &self.constants {
             out.text(name);
@@ -138,6 +142,7 @@ impl Stored {
         };
         let predicted_registers = input.number()?;
         let needed_registers = input.number()?;
+        let asked = read_asked(&mut input)?;
         let constants = input.list(|input| Some((input.owned()?, input.owned()?)))?;
         let ptx = input.owned()?;
         input.0.is_empty().then_some(Stored {
@@ -145,10 +150,41 @@ impl Stored {
             meta,
             predicted_registers,
             needed_registers,
+            asked,
             constants,
             replaced: None,
         })
     }
+}
+
+/// The bytes of a kernel's name and what was asked for alone.
+pub(crate) fn encode_asked(kernel: &str, asked: &[Asked]) -> Vec<u8> {
+    let mut out = Writer::default();
+    out.text(kernel);
+    write_asked(&mut out, asked);
+    out.0
+}
+
+/// What [`encode_asked`] wrote.
+pub(crate) fn decode_asked(bytes: &[u8]) -> Option<(String, Vec<Asked>)> {
+    let mut input = Reader(bytes);
+    let all = (input.owned()?, read_asked(&mut input)?);
+    input.0.is_empty().then_some(all)
+}
+
+fn write_asked(out: &mut Writer, asked: &[Asked]) {
+    out.number(asked.len() as u32);
+    for asked in asked {
+        out.0.extend([asked.least, asked.most]);
+    }
+}
+
+fn read_asked(input: &mut Reader<'_>) -> Option<Vec<Asked>> {
+    input.list(|input| {
+        let (&[least, most], rest) = input.0.split_first_chunk()?;
+        input.0 = rest;
+        Some(Asked { least, most })
+    })
 }
 
 /// The bytes of a kernel's sites alone; none of none.
@@ -279,6 +315,7 @@ mod tests {
             },
             predicted_registers: 40,
             needed_registers: 38,
+            asked: vec![Asked { least: 4, most: 7 }, Asked::NOTHING],
             constants: vec![("BLOCK".to_owned(), "128".to_owned())],
             replaced: None,
         };
@@ -298,6 +335,9 @@ mod tests {
                 Some(&sites[..])
             );
         }
+        let asked = encode_asked("k", &stored.asked);
+        assert_eq!(decode_asked(&asked[1..]), None);
+        assert_eq!(decode_asked(&asked), Some(("k".to_owned(), stored.asked)));
         for length in 0..bytes.len() {
             assert_eq!(Stored::decode(&bytes[..length]), None, "{length} bytes");
         }

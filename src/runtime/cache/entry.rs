@@ -25,21 +25,25 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum EntryKind {
-    /// PTX and description of a kernel, by source, signature, options, target and build of the compiler.
+    /// PTX and description of a kernel, by source, signature, options, target and build of the compiler. In the signature are
+    /// those promises of arguments that the code depends on.
     Kernel,
     /// Machine code, by PTX, device, driver and options of its assembler.
     Cubin,
+    /// Which promises of a signature the code of a kernel depends on, by the same with the whole signature.
+    Asked,
 }
 
 impl EntryKind {
     /// Every kind.
-    pub const ALL: [EntryKind; 2] = [EntryKind::Kernel, EntryKind::Cubin];
+    pub const ALL: [EntryKind; 3] = [EntryKind::Kernel, EntryKind::Cubin, EntryKind::Asked];
 
     /// Its name, also the ending of its files.
     pub fn name(self) -> &'static str {
         match self {
             EntryKind::Kernel => "kernel",
             EntryKind::Cubin => "cubin",
+            EntryKind::Asked => "asked",
         }
     }
 
@@ -47,6 +51,7 @@ impl EntryKind {
         match self {
             EntryKind::Kernel => 1,
             EntryKind::Cubin => 2,
+            EntryKind::Asked => 3,
         }
     }
 

@@ -14,7 +14,8 @@ use crate::runtime::api::stream::Stream;
 use crate::runtime::execute::executable::Executable;
 use crate::runtime::execute::recording;
 use crate::runtime::specialize::arg_tree;
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::served::Served;
+use crate::runtime::specialize::table::{Classes, Keyed};
 use crate::runtime::specialize::variant::Variant;
 
 impl KernelInner {
@@ -45,7 +46,9 @@ impl KernelInner {
     /// A place for the variant of these classes; beyond the bound, that of the types alone.
     #[cold]
     fn insert(self: &Arc<Self>, classes: &Classes) -> Result<&Arc<Variant>, RuntimeError> {
-        if let Some(found) = self.table.get(&self.in_use(classes)) {
+        if self.is_crowded()
+            && let Some(found) = self.table.get(&self.in_use(classes))
+        {
             return Ok(found);
         }
         if let Some(setups) = self.setups.upgrade() {
@@ -73,13 +76,31 @@ impl KernelInner {
         limit - (limit / 4).max(1)
     }
 
-    /// The classes of the variant that serves these: themselves, or beyond the bound those of the types alone.
+    fn is_crowded(&self) -> bool {
+        self.table.len() >= self.room_for_values()
+    }
+
+    /// What is made already for classes that it serves.
+    pub(in crate::runtime) fn serving(
+        &self,
+        is_it: impl Fn(&Served) -> bool,
+    ) -> Option<&Arc<Executable>> {
+        let mut ready = self.table.iter().filter_map(|v| v.ready.get());
+        ready.find(|ready| is_it(&ready.served))
+    }
+
+    /// The classes of the variant that serves these: themselves, those of another one, or beyond the bound those of the types alone.
     pub(in crate::runtime) fn in_use<'c>(&self, classes: &'c Classes) -> Cow<'c, Classes> {
-        let is_crowded = self.table.len() >= self.room_for_values();
-        if !is_crowded || self.table.get(classes).is_some() {
+        if self.table.get(classes).is_some() {
             return Cow::Borrowed(classes);
         }
-        Cow::Owned(arg_tree::plain(classes))
+        let kept = self.kept(classes);
+        let serves = |v: &&Arc<Variant>| v.ready.get().is_some_and(|r| r.served.holds(&kept));
+        match self.table.iter().find(serves) {
+            Some(variant) => Cow::Owned(variant.classes().clone()),
+            None if self.is_crowded() => Cow::Owned(arg_tree::plain(classes)),
+            None => Cow::Borrowed(classes),
+        }
     }
 
     pub(in crate::runtime) fn launch(

@@ -20,6 +20,7 @@ use crate::runtime::api::stream::Stream;
 use crate::runtime::build::build_variant::locate;
 use crate::runtime::execute::maps::emulated;
 use crate::runtime::execute::recording::{self, Recorded};
+use crate::runtime::specialize::served::Served;
 use crate::runtime::specialize::table::Classes;
 
 #[cfg(feature = "cuda")]
@@ -31,6 +32,8 @@ use crate::runtime::execute::mapped::Mapped;
 #[derive(Debug)]
 pub(crate) struct Executable {
     pub(crate) report: Report,
+    /// Which arguments it is for.
+    pub(in crate::runtime) served: Served,
     /// Values of `constexpr` parameters that were not given.
     pub(in crate::runtime) defaults: Vec<(String, Constant)>,
     /// For each parameter of the PTX entry the argument that it takes.

@@ -12,6 +12,9 @@ const MAX_RANK: usize = 5;
 /// Largest logarithm of the extent of a descriptor's block: the copy engine's boxes have less.
 const MAX_LOG: u32 = 16;
 
+/// What a launch tells of numbers: that they are one or multiples of these.
+const MULTIPLES: [u32; 5] = [1, 2, 4, 8, 16];
+
 /// What each parameter is given.
 pub(in crate::runtime) fn parse(text: &str) -> Result<Vec<ArgTree>, String> {
     if text.trim().is_empty() {
@@ -110,15 +113,16 @@ fn plain(entry: &str) -> Result<Class, String> {
     };
     let with = match promise {
         None => Some(class),
-        Some("16") => class.promising(16),
-        Some("8") => class.promising(8),
-        Some("1") if !is_pointer => class.promising(1),
-        Some(_) => None,
+        Some("1") if is_pointer => None,
+        Some(promise) => MULTIPLES
+            .iter()
+            .find(|multiple| multiple.to_string() == promise)
+            .and_then(|&multiple| class.promising(multiple.into())),
     };
     with.ok_or_else(|| {
         unknown(
             entry,
-            "a launch tells multiples of 16 and of 8, of integers and addresses, and the integer 1",
+            "a launch tells multiples of 2, 4, 8 and 16, of integers and addresses, and the integer 1",
         )
     })
 }
@@ -138,23 +142,28 @@ fn descriptor(entry: &str, rest: &str) -> Result<ArgTree, String> {
     let dtype = dtype(name).ok_or_else(|| unknown(entry, &format!("there is no type `{name}`")))?;
     let dim = |dim: &str| {
         let (extent, divisible) = match dim.split_once(':') {
-            Some((extent, "16")) => (extent, true),
-            Some(_) => return None,
-            None => (dim, false),
+            Some((extent, promise)) => {
+                let mut multiples = MULTIPLES[1..].iter().copied();
+                (
+                    extent,
+                    multiples.find(|multiple| multiple.to_string() == promise)?,
+                )
+            }
+            None => (dim, 1),
         };
         let extent: u64 = extent.trim().parse().ok()?;
         (extent.is_power_of_two() && extent.ilog2() <= MAX_LOG).then_some((extent, divisible))
     };
-    let dims: Option<Vec<(u64, bool)>> = dims.split(',').map(|text| dim(text.trim())).collect();
+    let dims: Option<Vec<(u64, u32)>> = dims.split(',').map(|text| dim(text.trim())).collect();
     let dims = dims
         .filter(|dims| dims.len() <= MAX_RANK)
         .ok_or_else(|| {
             unknown(
                 entry,
-                "a block has up to 5 extents, which are powers of two up to 65536, with :16 where the tensor's own is a multiple of 16",
+                "a block has up to 5 extents, which are powers of two up to 65536, with :2, :4, :8 or :16 where the tensor's own is a multiple of that",
             )
         })?;
-    let (block, divisible): (SmallVec<[u64; 5]>, SmallVec<[bool; 5]>) = dims.into_iter().unzip();
+    let (block, divisible): (SmallVec<[u64; 5]>, SmallVec<[u32; 5]>) = dims.into_iter().unzip();
     Ok(ArgTree::Descriptor {
         dtype,
         block,

@@ -9,19 +9,20 @@
 //! descriptor   DESCRIPTOR, rank, 1 for padding with NaN, logarithms of the blocks' extents, class of the address
 //! ```
 //!
-//! Of the sizes of a descriptor it counts whether they are multiples of 16: [`SIXTEEN`] stands beside the logarithms. Strides
-//! are numbers without promises and have no class. A launch without marks knows
-//! nothing of this.
+//! Of the sizes of a descriptor it counts what they are multiples of: their promises stand beside the logarithms. Strides are
+//! numbers without promises and have no class. A launch without marks knows nothing of this.
 
 use std::fmt;
 
 use smallvec::SmallVec;
 
-use crate::runtime::api::argument::{Arg, Class, DESCRIPTOR, DType, PLAIN, SIXTEEN, TUPLE};
+use crate::ir::function::Asked;
+use crate::runtime::api::argument::{Arg, Class, DESCRIPTOR, DType, PLAIN, Specialize, TUPLE};
 use crate::runtime::specialize::table::Classes;
 
-/// The bits of a descriptor's dimension that are the logarithm of the blocks' extent.
-const LOGARITHM: u8 = 0x3f;
+/// The bits of a descriptor's dimension that are the logarithm of the blocks' extent; larger ones, of which there are no blocks,
+/// become this one.
+const LOGARITHM: u8 = PLAIN;
 
 /// Tuples in tuples.
 pub(super) const MAX_DEPTH: usize = 16;
@@ -39,8 +40,8 @@ pub(crate) enum ArgTree {
         dtype: DType,
         /// Extents of its blocks.
         block: SmallVec<[u64; 5]>,
-        /// Along which dimensions the tensor's extent is a multiple of 16.
-        divisible: SmallVec<[bool; 5]>,
+        /// What the tensor's extents are multiples of.
+        divisible: SmallVec<[u32; 5]>,
         /// Whether NaN is read outside.
         nan: bool,
     },
@@ -102,8 +103,10 @@ impl fmt::Display for ArgTree {
                 write!(f, "tensordesc<{dtype}[")?;
                 for (i, (extent, &divisible)) in block.iter().zip(divisible).enumerate() {
                     let comma = if i == 0 { "" } else { ", " };
-                    let promise = if divisible { ":16" } else { "" };
-                    write!(f, "{comma}{extent}{promise}")?;
+                    write!(f, "{comma}{extent}")?;
+                    if divisible > 1 {
+                        write!(f, ":{divisible}")?;
+                    }
                 }
                 f.write_str(if *nan { "]>:nan" } else { "]>" })
             }
@@ -137,7 +140,7 @@ fn read_one(rest: &mut &[u8]) -> ArgTree {
             let (rank, nan) = (next(), next() != 0);
             let dims = (0..rank).map(|_| next());
             let dims: SmallVec<[u8; 5]> = dims.collect();
-            let dim = |&dim: &u8| (1_u64 << (dim & LOGARITHM), dim & SIXTEEN != 0);
+            let dim = |&dim: &u8| (1_u64 << (dim & LOGARITHM), Class(dim).divisor());
             let (block, divisible) = dims.iter().map(dim).unzip();
             ArgTree::Descriptor {
                 // Written below from a class that has one.
@@ -157,19 +160,19 @@ pub(crate) fn plain(classes: &Classes) -> Classes {
         return plain;
     }
     let given = read(classes);
-    written(given.iter().map(|given| (given, PLAIN)))
+    written(given.iter().map(|given| (given, Specialize::NOTHING)))
 }
 
-/// The classes of what each parameter is given, of which each keeps the bits of a mask.
-pub(crate) fn written<'t>(given: impl Iterator<Item = (&'t ArgTree, u8)>) -> Classes {
-    fn write(given: &ArgTree, mask: u8, classes: &mut Vec<u8>) {
+/// The classes of what each parameter is given, of which each keeps what its parameter may be specialised for.
+pub(crate) fn written<'t>(given: impl Iterator<Item = (&'t ArgTree, Specialize)>) -> Classes {
+    fn write(given: &ArgTree, allowed: Specialize, classes: &mut Vec<u8>) {
         match given {
-            ArgTree::Plain(class) => classes.push(class.0 & mask),
+            ArgTree::Plain(class) => classes.push(allowed.kept(class.0)),
             ArgTree::Tuple(elements) => {
                 classes.extend([TUPLE, elements.len() as u8]);
                 elements
                     .iter()
-                    .for_each(|element| write(element, mask, classes));
+                    .for_each(|element| write(element, allowed, classes));
             }
             ArgTree::Descriptor {
                 dtype,
@@ -178,18 +181,105 @@ pub(crate) fn written<'t>(given: impl Iterator<Item = (&'t ArgTree, u8)>) -> Cla
                 nan,
             } => {
                 classes.extend([DESCRIPTOR, block.len() as u8, u8::from(*nan)]);
-                let promise = |&divisible: &bool| if divisible { SIXTEEN & mask } else { 0 };
-                let dims = block.iter().zip(divisible);
-                classes.extend(
-                    dims.map(|(extent, divisible)| extent.ilog2() as u8 | promise(divisible)),
-                );
+                let dims = block.iter().zip(divisible).map(|(extent, divisible)| {
+                    let halves = divisible.trailing_zeros() as u8;
+                    let halves = if allowed.alignment { halves } else { 0 };
+                    Class(extent.ilog2() as u8).with_halves(halves).0
+                });
+                classes.extend(dims);
                 classes.push(Class::pointer(*dtype).0);
             }
         }
     }
     let mut all = Vec::new();
-    given.for_each(|(given, mask)| write(given, mask, &mut all));
+    given.for_each(|(given, allowed)| write(given, allowed, &mut all));
     Classes::list(&all)
+}
+
+/// The classes with the least and with the most promises for which a kernel is the one that was compiled for `classes`, by what
+/// was asked for of the function's parameters.
+pub(crate) fn bounds(classes: &Classes, asked: &[Asked]) -> [Classes; 2] {
+    let all: Vec<u8> = classes.iter().collect();
+    let mut bounds = Bounds {
+        rest: &all,
+        params: asked.iter().copied(),
+        least: Vec::new(),
+        most: Vec::new(),
+    };
+    while !bounds.rest.is_empty() {
+        bounds.one();
+    }
+    [&bounds.least, &bounds.most].map(|all| Classes::list(all))
+}
+
+struct Bounds<'a, P> {
+    rest: &'a [u8],
+    /// Of the parameters that are still to come.
+    params: P,
+    least: Vec<u8>,
+    most: Vec<u8>,
+}
+
+impl<P: Iterator<Item = Asked>> Bounds<'_, P> {
+    /// The next number as it is.
+    fn same(&mut self) -> u8 {
+        let (&first, rest) = self.rest.split_first().unwrap_or((&0, &[]));
+        self.rest = rest;
+        self.least.push(first);
+        self.most.push(first);
+        first
+    }
+
+    /// The next class, of a parameter of which so much was asked for.
+    fn class(&mut self, asked: Asked) {
+        let class = Class(self.same());
+        // An author's promise can be more than the class tells.
+        let least = class.with_halves(asked.least.min(class.halves()));
+        let most = class.with_halves(asked.most.max(class.halves()));
+        let bounds = [(&mut self.least, least), (&mut self.most, most)];
+        for (all, bound) in bounds {
+            all.pop();
+            all.push(bound.0);
+        }
+    }
+
+    fn next_param(&mut self) -> Asked {
+        self.params.next().unwrap_or(Asked::NOTHING)
+    }
+
+    fn one(&mut self) {
+        match self.rest.first() {
+            Some(&TUPLE) => {
+                self.same();
+                for _ in 0..self.same() {
+                    self.one();
+                }
+            }
+            Some(&DESCRIPTOR) => {
+                self.same();
+                let rank = self.same();
+                self.same();
+                // The address promises the same always.
+                self.next_param();
+                for _ in 0..rank {
+                    let asked = self.next_param();
+                    self.class(asked);
+                }
+                self.same();
+                for _ in 1..rank {
+                    self.next_param();
+                }
+            }
+            Some(&class) if Class(class).is_constant() => {
+                self.same();
+            }
+            Some(_) => {
+                let asked = self.next_param();
+                self.class(asked);
+            }
+            None => {}
+        }
+    }
 }
 
 /// Where a parameter of the PTX entry comes from.
@@ -212,30 +302,30 @@ pub(crate) fn places(given: &[ArgTree]) -> Vec<ParamOrigin> {
     found
 }
 
-/// The classes of arguments with marks, by the masks of the parameters; none if there are more or fewer parts than the
-/// marks say.
-pub(crate) fn classify(args: &[Arg<'_>], masks: impl Iterator<Item = u8>) -> Option<Classes> {
+/// The classes of arguments with marks, by what the parameters may be specialised for; none if there are more or fewer parts than
+/// the marks say.
+pub(crate) fn classify(args: &[Arg<'_>], allowed: &[Specialize]) -> Option<Classes> {
     let mut classes = Vec::new();
     let mut rest = args;
-    for mask in masks {
+    for &allowed in allowed {
         if rest.is_empty() {
             break;
         }
-        classify_one(&mut rest, mask, 0, &mut classes)?;
+        classify_one(&mut rest, allowed, 0, &mut classes)?;
     }
     rest.is_empty().then(|| Classes::list(&classes))
 }
 
 fn classify_one(
     rest: &mut &[Arg<'_>],
-    mask: u8,
+    allowed: Specialize,
     depth: usize,
     classes: &mut Vec<u8>,
 ) -> Option<()> {
     let (first, behind) = rest.split_first()?;
     *rest = behind;
     if !first.is_mark() {
-        classes.push(first.class & mask);
+        classes.push(allowed.kept(first.class));
         return Some(());
     }
     if first.class == TUPLE {
@@ -243,7 +333,7 @@ fn classify_one(
             .ok()
             .filter(|_| depth < MAX_DEPTH)?;
         classes.extend([TUPLE, count]);
-        return (0..count).try_for_each(|_| classify_one(rest, mask, depth + 1, classes));
+        return (0..count).try_for_each(|_| classify_one(rest, allowed, depth + 1, classes));
     }
     let [rank, nan, extents @ ..] = first.bits.to_le_bytes();
     let extents = extents.get(..rank.into())?;
@@ -251,9 +341,11 @@ fn classify_one(
     let base = rest.first()?;
     classes.extend([DESCRIPTOR, rank, nan]);
     let sizes = rest.get(1..=extents.len())?;
-    let divisible = |size: &Arg<'_>| size.class & mask & SIXTEEN;
-    let dims = extents.iter().zip(sizes);
-    classes.extend(dims.map(|(log, size)| log & LOGARITHM | divisible(size)));
+    let dims = extents.iter().zip(sizes).map(|(&log, size)| {
+        let halves = Class(allowed.kept(size.class)).halves();
+        Class(log.min(LOGARITHM)).with_halves(halves).0
+    });
+    classes.extend(dims);
     classes.push(Class(base.class).plain().0);
     *rest = rest.get(parts..)?;
     Some(())
@@ -306,8 +398,8 @@ mod tests {
         args.push(empty);
         args.push(16);
         let args = args.into_vec();
-        let masks = [0xff, 0xff, 0x7f, 0xff, 0xff];
-        let classes = classify(&args, masks.into_iter()).expect("the parts are there");
+        let all = [Specialize::ALL; 5];
+        let classes = classify(&args, &all).expect("the parts are there");
         let given = read(&classes);
         let shown: Vec<String> = given.iter().map(ArgTree::to_string).collect();
         assert_eq!(
@@ -316,13 +408,14 @@ mod tests {
                 "i32:1",
                 "(i64, None)",
                 "*fp16:16",
-                "tensordesc<fp16[4:16, 16]>:nan",
+                "tensordesc<fp16[4:16, 16:8]>:nan",
                 "i32:16"
             ]
         );
         // Who asks for it is not specialised by a descriptor's sizes either.
-        let others = [0xff, 0xff, 0x7f, !SIXTEEN, 0xff];
-        let others = classify(&args, others.into_iter()).expect("the parts are there");
+        let mut others = all;
+        others[3] = Specialize::NOTHING;
+        let others = classify(&args, &others).expect("the parts are there");
         assert_eq!(read(&others)[3].to_string(), "tensordesc<fp16[4, 16]>:nan");
         assert_eq!(read(&plain(&classes))[3], read(&others)[3]);
         // One is a constant, and so is what is absent; marks are no arguments.
@@ -337,10 +430,7 @@ mod tests {
         let lengths: Vec<usize> = split(&args).iter().map(|one| one.len()).collect();
         assert_eq!(lengths, [1, 3, 1, 5, 1]);
         for fewer in 6..10 {
-            assert!(
-                classify(&args[..fewer], masks.into_iter()).is_none(),
-                "{fewer}"
-            );
+            assert!(classify(&args[..fewer], &all).is_none(), "{fewer}");
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Whether arguments fit a kernel: their classes, or which of them is wrong and why.
 
+use std::borrow::Cow;
+
 use crate::emu::{Fault, Space};
 
-use crate::runtime::api::argument::Arg;
+use crate::runtime::api::argument::{Arg, DESCRIPTOR, Specialize, TUPLE};
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::build::blueprint::ArgSlot;
@@ -15,11 +17,25 @@ impl KernelInner {
         slots.map(|slot| self.params[slot.param].name.as_str())
     }
 
+    /// What counts of classes. Those that a launch finds its variant by are masked and no more: few parameters are specialised for
+    /// one promise and not for the other.
+    pub(in crate::runtime) fn kept<'c>(&self, classes: &'c Classes) -> Cow<'c, Classes> {
+        let is_between = |&a: &Specialize| a != Specialize::ALL && a != Specialize::NOTHING;
+        // With marks they were gathered one by one.
+        let is_mark = |class: u8| class == TUPLE || class == DESCRIPTOR;
+        if !self.allowed.iter().any(is_between) || classes.iter().any(is_mark) {
+            return Cow::Borrowed(classes);
+        }
+        let pairs = self.allowed.iter().zip(classes.iter());
+        let kept: Vec<u8> = pairs.map(|(allowed, class)| allowed.kept(class)).collect();
+        Cow::Owned(Classes::list(&kept))
+    }
+
     /// The classes of arguments.
     pub(in crate::runtime) fn classes(&self, args: &[Arg<'_>]) -> Result<Classes, RuntimeError> {
         let mut classes = Classes::none();
         if self.classify(args, &mut classes) {
-            return Ok(classes);
+            return Ok(self.kept(&classes).into_owned());
         }
         match self.typed(args)? {
             Some(typed) => self.classes(typed.as_slice()),
@@ -50,7 +66,7 @@ impl KernelInner {
                 return Err(self.not_a_multiple(arg, slot));
             }
         }
-        arg_tree::classify(args, self.masks.iter()).ok_or_else(|| RuntimeError::Setup {
+        arg_tree::classify(args, &self.allowed).ok_or_else(|| RuntimeError::Setup {
             kernel: self.name.clone(),
             problem: "a tuple among the arguments is too large, or not whole".to_owned(),
         })

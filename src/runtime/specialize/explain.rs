@@ -2,7 +2,7 @@
 
 use crate::stages::{self, Stage};
 
-use crate::runtime::api::argument::{Arg, Class, DIVISIBLE, ONE};
+use crate::runtime::api::argument::{Arg, Class, Specialize};
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::api::report::Explanation;
@@ -13,31 +13,42 @@ use crate::runtime::specialize::table::Classes;
 impl KernelInner {
     pub(in crate::runtime) fn explain(&self, args: &[Arg<'_>], classes: &Classes) -> Explanation {
         let asked = arg_tree::read(classes);
-        let classes = &*self.in_use(classes);
-        let slots = self.slots.iter().zip(self.masks.iter());
-        let given = arg_tree::read(classes);
-        let classes_of = given.iter().zip(&asked);
+        let in_use = &*self.in_use(classes);
+        let ready = self
+            .table
+            .get(in_use)
+            .and_then(|variant| variant.ready.get());
+        let is_served = ready.is_some_and(|ready| ready.served.holds(&self.kept(classes)));
+        let used = ready.map_or(in_use, |ready| &ready.served.least);
+        let used = arg_tree::read(used);
+        let slots = self.slots.iter().zip(&self.allowed);
+        let classes_of = asked.iter().zip(&used);
         let reasons = arg_tree::split(args).into_iter().zip(slots).zip(classes_of);
-        let arguments = reasons.map(|((args, (slot, mask)), (given, asked))| {
-            let reason = match (given, args) {
-                _ if given != asked => {
+        let arguments = reasons.map(|((args, (slot, &allowed)), (asked, used))| {
+            let mut reason = match (asked, args) {
+                _ if used != asked && !is_served => {
                     "the kernel has as many variants as it may have, and its type alone counts"
                         .to_owned()
                 }
-                (ArgTree::Plain(class), [arg]) => reason(*class, arg, mask),
+                (ArgTree::Plain(class), [arg]) => reason(*class, arg, allowed),
                 (ArgTree::Descriptor { .. }, _) => {
-                    "a tensor; of its sizes it counts which are multiples of 16, its address and strides are no part of it".to_owned()
+                    "a tensor; of its sizes it counts what they are multiples of, its address and strides are no part of it".to_owned()
                 }
                 _ => "a tuple, each element for itself".to_owned(),
             };
+            if used != asked && is_served {
+                reason += ", of which the code depends on no more";
+            }
             let name = self.params[slot.param].name.clone();
-            (name, given.to_string(), reason)
+            (name, used.to_string(), reason)
         });
-        let variant = self.table.get(classes);
         Explanation {
-            signature: self.signature(classes),
-            ready: variant.is_some_and(|variant| variant.ready.get().is_some()),
             arguments: arguments.collect(),
+            signature: match ready {
+                Some(ready) => ready.report.signature.clone(),
+                None => self.signature(in_use),
+            },
+            ready: ready.is_some(),
         }
     }
 
@@ -71,28 +82,31 @@ impl KernelInner {
 }
 
 /// Why an argument has its class.
-fn reason(class: Class, arg: &Arg<'_>, mask: u8) -> String {
+fn reason(class: Class, arg: &Arg<'_>, allowed: Specialize) -> String {
     let kind = if class.is_pointer() {
         "address"
     } else {
         "value"
     };
-    match class.0 & (ONE | DIVISIBLE) {
-        ONE => "its value is 1 and becomes a constant".to_owned(),
-        promised if promised & DIVISIBLE != 0 => {
-            let divisor = class.divisor();
-            format!("its {kind} {:#x} is a multiple of {divisor}", arg.bits)
-        }
-        _ if mask & (ONE | DIVISIBLE) == 0 => "it is not specialised for values".to_owned(),
+    let all = Class(arg.class);
+    if class.is_one() {
+        return "its value is 1 and becomes a constant".to_owned();
+    }
+    if class.halves() > 0 {
+        let divisor = class.divisor();
+        return format!("its {kind} {:#x} is a multiple of {divisor}", arg.bits);
+    }
+    match allowed {
+        Specialize::NOTHING => "it is not specialised for values".to_owned(),
         _ if class.dtype().is_none() => "it is absent".to_owned(),
-        _ if mask & DIVISIBLE == 0 && arg.class & DIVISIBLE != 0 => {
+        _ if !allowed.alignment && all.halves() > 0 => {
             format!(
                 "its {kind} {:#x} is a multiple of {}, which it is not specialised for",
                 arg.bits,
-                Class(arg.class).divisor()
+                all.divisor()
             )
         }
-        _ if mask & ONE == 0 && arg.class & ONE != 0 => {
+        _ if !allowed.value && all.is_one() => {
             "its value is 1, which it is not specialised for".to_owned()
         }
         _ => format!("its {kind} {:#x} promises nothing", arg.bits),

@@ -5,6 +5,7 @@ pub(in crate::runtime) mod arg_text;
 pub(in crate::runtime) mod arg_tree;
 pub(in crate::runtime) mod check;
 pub(in crate::runtime) mod explain;
+pub(in crate::runtime) mod served;
 pub(in crate::runtime) mod setups;
 pub(in crate::runtime) mod table;
 pub(in crate::runtime) mod variant;

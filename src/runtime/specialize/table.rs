@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::runtime::api::argument::Arg;
+use crate::runtime::api::argument::{Arg, Specialize};
 
 /// Classes that need no memory of the heap.
 const INLINE: usize = 32;
@@ -20,7 +20,8 @@ pub(crate) struct Masks {
 }
 
 impl Masks {
-    pub(crate) fn new(masks: &[u8]) -> Masks {
+    pub(crate) fn new(allowed: &[Specialize]) -> Masks {
+        let masks: Vec<u8> = allowed.iter().map(|allowed| allowed.mask()).collect();
         let (fours, rest) = masks.as_chunks::<4>();
         let mut fours = fours.to_vec();
         if !rest.is_empty() {
@@ -31,15 +32,10 @@ impl Masks {
         Masks { fours }
     }
 
-    /// The mask of each argument.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        self.fours.as_flattened().iter().copied()
-    }
-
     /// The classes of arguments, masked.
     fn apply(&self, args: &[Arg<'_>]) -> impl Iterator<Item = u8> {
         args.iter()
-            .zip(self.iter())
+            .zip(self.fours.as_flattened())
             .map(|(arg, mask)| arg.class & mask)
     }
 }
@@ -127,6 +123,11 @@ impl Classes {
                 .map(Box::from),
             len: all.len(),
         }
+    }
+
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        self.len
     }
 
     /// The classes in order.

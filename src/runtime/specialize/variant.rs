@@ -1,4 +1,4 @@
-//! Variants: kernels for arguments of certain classes, each made once.
+//! Variants: kernels for arguments of certain classes, each made once. What is made may serve several of them.
 //!
 //! Who comes while a variant is being made waits for it. Callers do not stand in for one another: one whose deadline
 //! passes leaves, and the work goes on; one that is cancelled leaves, and the work goes on as long as anybody else wants
@@ -23,7 +23,7 @@ use crate::runtime::specialize::table::{Classes, Keyed};
 pub(crate) struct Variant {
     classes: Classes,
     /// Set once; launches look here alone.
-    pub(crate) ready: OnceLock<Executable>,
+    pub(crate) ready: OnceLock<Arc<Executable>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -198,7 +198,17 @@ impl Variant {
         // Who is told of something may ask for this very kernel.
         let _held = hold();
         // The compiler's own panics are errors already; this is for the rest of the way.
-        let built = catch_unwind(AssertUnwindSafe(|| build(kernel, &self.classes, &deadline)));
+        let classes = kernel.kept(&self.classes);
+        let build = || match kernel.serving(|served| served.holds(&classes)) {
+            Some(ready) => Ok(ready.clone()),
+            None => {
+                let built = build(kernel, &classes, &deadline)?;
+                // It may have been made for other classes meanwhile.
+                let same = kernel.serving(|served| served.least == built.served.least);
+                Ok(same.cloned().unwrap_or_else(|| Arc::new(built)))
+            }
+        };
+        let built = catch_unwind(AssertUnwindSafe(build));
         let built = built.unwrap_or_else(|_| {
             Err(RuntimeError::Internal {
                 kernel: kernel.name.clone(),

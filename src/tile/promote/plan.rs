@@ -5,7 +5,7 @@ use super::used::{Used, is_volatile};
 use crate::analysis::affine::host::{Host, Hosts, Le, Node};
 use crate::analysis::affine::reach::{Reach, extend};
 use crate::analysis::affine::{AffineForm, Atom, Forms, Monomial, Poly};
-use crate::analysis::axis::Axis;
+use crate::analysis::axis::{Axis, Exponent};
 use crate::analysis::demand::{Bound, Demand};
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::Attrs;
@@ -252,7 +252,8 @@ impl Planner<'_, '_> {
     fn base(&self) -> Result<Value, Refusal> {
         let func = self.facts.func;
         let mut base = self.form.base.ok_or(Refusal::Base)?;
-        let is_aligned = self.facts.axis.info(base).dim(0).divisibility >= 4;
+        let axis = self.facts.axis;
+        let is_aligned = axis.at_least(&axis.info(base).dim(0).divisibility, 4);
         loop {
             match func.dfg.values[base].def {
                 ValueDef::Param(block, _) if block == func.entry => break,
@@ -562,7 +563,7 @@ impl Planner<'_, '_> {
     /// Whether so many elements are a multiple of 16 bytes, whatever they are made of.
     fn is_aligned(&mut self, elements: &Poly) -> bool {
         let needed = (ALIGN / self.bytes.min(ALIGN)).trailing_zeros() as u8;
-        if needed <= self.divisor(elements) {
+        if self.facts.axis.at_least(&self.divisor(elements), needed) {
             return true;
         }
         // What the author promised of a part of it.
@@ -570,26 +571,28 @@ impl Planner<'_, '_> {
         let mut rests = promises
             .filter(|&(_, log2)| needed <= log2)
             .filter_map(|(promised, _)| elements.minus(promised));
-        rests.any(|rest| needed <= self.divisor(&rest))
+        rests.any(|rest| self.facts.axis.at_least(&self.divisor(&rest), needed))
     }
 
     /// Exponent of a power of two that divides a number.
-    fn divisor(&self, poly: &Poly) -> u8 {
+    fn divisor(&self, poly: &Poly) -> Exponent {
+        let of_value = |value: Value| self.facts.axis.info(value).dim(0).divisibility;
         let of_atom = |&atom: &Atom| match atom {
-            Atom::Trip(_) => 0,
+            Atom::Trip(_) => Exponent::default(),
             Atom::Value(value) => {
-                let known = self.facts.axis.info(value).dim(0).divisibility;
-                known.max(self.reach.forms.promised(&Poly::atom(atom)))
+                let promised = self.reach.forms.promised(&Poly::atom(atom));
+                of_value(value).max(&Exponent::constant(promised))
             }
         };
         let of_term = |(monomial, c): (&Monomial, i64)| {
             let atoms = monomial.atoms().iter().map(of_atom);
-            atoms.fold(c.trailing_zeros() as u8, u8::saturating_add)
+            let first = Exponent::constant(c.trailing_zeros() as u8);
+            atoms.fold(first, |product, atom| product.plus(&atom))
         };
+        let terms = poly.terms().map(of_term).reduce(|a, b| a.min(&b));
+        let by_terms = terms.unwrap_or(Exponent::constant(u8::MAX));
         let known = self.reach.forms.known(poly).iter();
-        let known = known.map(|&value| self.facts.axis.info(value).dim(0).divisibility);
-        let by_terms = poly.terms().map(of_term).min().unwrap_or(u8::MAX);
-        known.max().unwrap_or(0).max(by_terms)
+        known.fold(by_terms, |most, &value| most.max(&of_value(value)))
     }
 }
 

@@ -16,7 +16,7 @@ use super::{Fault, MOST_STEPS};
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Slot, Value};
-use crate::ir::function::{MBAR_BYTES, TileFunction};
+use crate::ir::function::{MBAR_BYTES, ParamHints, TileFunction};
 use crate::ir::level::Tile;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::{Elem, Extent, ValueType};
@@ -98,7 +98,7 @@ impl<'a> Machine<'a> {
         for (index, &param) in params.iter().enumerate() {
             let name = mix(self.sample ^ (index as u64 + 1));
             let hints = self.func.param_hints.get(index);
-            let divisible = hints.map_or(0, |hints| hints.divisible);
+            let divisible = hints.map_or(0, ParamHints::promised);
             self.values[param] = self.given(param, name, divisible);
         }
         match self.block(self.func.entry) {

@@ -1,0 +1,106 @@
+//! What callers promise of arguments, and what compilations make of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What the caller promises of an argument, and which of it the compilation asked for.
+///
+/// Clones share what was asked for; two are equal if they promise the same.
+#[derive(Clone, Debug)]
+pub struct ParamHints {
+    divisible: u32,
+    asked: Arc<Bounds>,
+}
+
+/// Exponents of two.
+#[derive(Debug)]
+struct Bounds {
+    least: AtomicU8,
+    most: AtomicU8,
+}
+
+/// The promises with which a compilation makes the same code, as exponents of the power of two that divides the argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The code needs so much.
+    pub least: u8,
+    /// With more, it might be other code.
+    pub most: u8,
+}
+
+impl Asked {
+    /// Where nothing was asked.
+    pub const NOTHING: Asked = Asked {
+        least: 0,
+        most: u8::MAX,
+    };
+
+    /// What was asked for by either.
+    #[must_use]
+    pub fn and(self, other: Asked) -> Asked {
+        Asked {
+            least: self.least.max(other.least),
+            most: self.most.min(other.most),
+        }
+    }
+}
+
+impl Default for ParamHints {
+    fn default() -> Self {
+        ParamHints::divisible(0)
+    }
+}
+
+impl PartialEq for ParamHints {
+    fn eq(&self, other: &Self) -> bool {
+        self.divisible == other.divisible
+    }
+}
+
+impl Eq for ParamHints {}
+
+impl ParamHints {
+    /// The number, or for a pointer the address in bytes, is a multiple of this power of two; 0 and 1 say nothing.
+    pub fn divisible(divisible: u32) -> ParamHints {
+        let Asked { least, most } = Asked::NOTHING;
+        ParamHints {
+            divisible,
+            asked: Arc::new(Bounds {
+                least: AtomicU8::new(least),
+                most: AtomicU8::new(most),
+            }),
+        }
+    }
+
+    /// The promise itself, for who prints, checks or keeps it. What depends on it in a compilation asks the analysis
+    /// (`analysis::axis`), which records that; `tests/tidy.rs` lists the files that may call this.
+    pub fn promised(&self) -> u32 {
+        self.divisible
+    }
+
+    /// The same promise, of which nothing was asked for yet.
+    pub(crate) fn unasked(&self) -> ParamHints {
+        ParamHints::divisible(self.divisible)
+    }
+
+    /// No more promise than was asked for.
+    pub(crate) fn narrowed(&self) -> ParamHints {
+        let least = self.asked().least;
+        let promised = if least == 0 { 0 } else { 1 << least };
+        ParamHints::divisible(promised.min(self.divisible))
+    }
+
+    /// Records that something depends on the promise being at least one, and at most the other.
+    pub(crate) fn ask(&self, least: u8, most: u8) {
+        self.asked.least.fetch_max(least, Ordering::Relaxed);
+        self.asked.most.fetch_min(most, Ordering::Relaxed);
+    }
+
+    /// What was asked for.
+    pub fn asked(&self) -> Asked {
+        Asked {
+            least: self.asked.least.load(Ordering::Relaxed),
+            most: self.asked.most.load(Ordering::Relaxed),
+        }
+    }
+}
