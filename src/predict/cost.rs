@@ -1,0 +1,161 @@
+//! What an instruction of the thread level takes of a multiprocessor.
+
+use crate::ir::attrs::{Attrs, MmaUnit};
+use crate::ir::effects::Class;
+use crate::ir::entities::Inst;
+use crate::ir::function::ThreadFunction;
+use crate::ir::ops::{Opcode, ThreadOp};
+use crate::ir::types::{AddressSpace, Elem};
+
+/// What one warp takes for an instruction on packs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Cost {
+    /// Instructions of the machine.
+    pub(super) issued: f64,
+    /// Those on integers, comparisons and conversions.
+    pub(super) simple: f64,
+    /// Those on special functions.
+    pub(super) special: f64,
+    /// Bytes to and from shared memory.
+    pub(super) shared: f64,
+    /// Products of numbers of 16 bits, or as many as take as long.
+    pub(super) products: f64,
+    /// Clocks until the result is there.
+    pub(super) latency: f64,
+}
+
+/// Clocks between dependent instructions.
+const DEPENDENT: f64 = 4.5;
+/// Clocks of an exchange within a warp.
+const EXCHANGE: f64 = 24.0;
+
+/// Costs of one instruction, without what memory outside of the multiprocessor adds.
+pub(super) fn cost(func: &ThreadFunction, inst: Inst) -> Cost {
+    let data = &func.dfg.insts[inst];
+    let ty = |value| func.dfg.ty(value);
+    let registers = |ty: crate::ir::types::ThreadType| {
+        f64::from(ty.registers()) * f64::from(ty.elem.bits().div_ceil(32).max(1))
+    };
+    let first = data.args.first().map(|&value| ty(value));
+    let result = data.results.first().map(|&value| ty(value));
+    let count = result.or(first).map_or(0.0, registers);
+    let simple = |each: f64| Cost {
+        issued: each * count,
+        simple: each * count,
+        latency: DEPENDENT * each.max(1.0),
+        ..Cost::default()
+    };
+    let issued = |each: f64| Cost {
+        issued: each * count,
+        latency: DEPENDENT * each.max(1.0),
+        ..Cost::default()
+    };
+    let special = |each: f64| Cost {
+        issued: each * count,
+        special: count,
+        latency: 20.0 + each,
+        ..Cost::default()
+    };
+    // Bytes of a warp's access; what is in shared memory moves at once for 32 lanes.
+    let bytes = |ty: crate::ir::types::ThreadType| 32.0 * f64::from(ty.elem.bytes()) * f64::from(ty.count);
+    let shared = |bytes: f64, instructions: f64| Cost {
+        issued: instructions,
+        shared: bytes.max(128.0 * instructions),
+        ..Cost::default()
+    };
+    let is_shared = first.is_some_and(|ty| matches!(ty.elem, Elem::Ptr(_, AddressSpace::Shared)));
+    match data.op {
+        ThreadOp::Sdiv | ThreadOp::Udiv | ThreadOp::Srem | ThreadOp::Urem => simple(20.0),
+        ThreadOp::Fdiv => special(6.0),
+        ThreadOp::FdivRn | ThreadOp::SqrtRn => special(12.0),
+        ThreadOp::Exp2
+        | ThreadOp::Rsqrt
+        | ThreadOp::Rcp
+        | ThreadOp::RcpFtz
+        | ThreadOp::Log2Approx
+        | ThreadOp::SinApprox
+        | ThreadOp::CosApprox => special(2.0),
+        ThreadOp::Sqrt => special(4.0),
+        ThreadOp::Fadd | ThreadOp::Fsub | ThreadOp::Fmul | ThreadOp::Fma => issued(1.0),
+        ThreadOp::Mma => mma(func, inst),
+        ThreadOp::Wgmma => wgmma(func, inst),
+        ThreadOp::Ld if is_shared => result.map_or(Cost::default(), |ty| shared(bytes(ty), 1.0)),
+        ThreadOp::St if is_shared => shared(data.args.get(1).map_or(0.0, |&value| bytes(ty(value))), 1.0),
+        ThreadOp::LdMatrix => shared(128.0 * count, 1.0),
+        ThreadOp::StMatrix => {
+            let words = data.args.get(1).map_or(0.0, |&value| registers(ty(value)));
+            shared(128.0 * words, 1.0)
+        }
+        ThreadOp::CpAsync => Cost {
+            issued: 1.0,
+            ..Cost::default()
+        },
+        ThreadOp::ShflBfly | ThreadOp::ShflIdx | ThreadOp::ShflUp | ThreadOp::ShflDown | ThreadOp::Redux => Cost {
+            issued: count,
+            shared: 128.0 * count,
+            latency: EXCHANGE,
+            ..Cost::default()
+        },
+        _ => match data.op.info().effects.class {
+            Class::Elementwise if data.op == ThreadOp::Bitcast || data.op == ThreadOp::PtrCast => Cost::default(),
+            Class::Elementwise => simple(1.0),
+            Class::Constant | Class::Shape => Cost::default(),
+            _ => Cost {
+                issued: 1.0,
+                latency: DEPENDENT,
+                ..Cost::default()
+            },
+        },
+    }
+}
+
+/// By how much a unit's products take longer than those of 16-bit numbers.
+fn slowness(unit: MmaUnit) -> f64 {
+    match unit.info().scalars[0].bits() {
+        8 => 0.5,
+        16 => 1.0,
+        32 => 2.0,
+        _ => 16.0,
+    }
+}
+
+/// Products of tiles by one warp.
+fn mma(func: &ThreadFunction, inst: Inst) -> Cost {
+    let data = &func.dfg.insts[inst];
+    let Some(&unit) = data.unit() else {
+        return Cost::default();
+    };
+    let info = unit.info();
+    let [_, _, of_sum] = unit.tile_registers();
+    let sums = data.args.get(2).map_or(0, |&c| u32::from(func.dfg.ty(c).count));
+    let tiles = f64::from(sums / of_sum.max(1));
+    let [rows, inner] = unit.steps();
+    Cost {
+        issued: tiles * f64::from(rows * inner),
+        products: tiles * f64::from(info.tile.iter().product::<u32>()) * slowness(unit),
+        latency: 33.0,
+        ..Cost::default()
+    }
+}
+
+/// Products by four warps, of which this is one.
+fn wgmma(func: &ThreadFunction, inst: Inst) -> Cost {
+    let data = &func.dfg.insts[inst];
+    let (Some(&unit), Some(&columns)) = (data.unit(), data.columns()) else {
+        return Cost::default();
+    };
+    let info = unit.info();
+    let pairs = data.args[1..].chunks_exact(2);
+    let steps = pairs.len() as f64;
+    // What stands in shared memory is read for each product: 64 rows, and all columns.
+    let bytes = f64::from(info.inner * info.scalars[0].bits() / 8);
+    let described = data.args.get(1).is_some_and(|&a| func.dfg.ty(a).elem == Elem::I64);
+    let rows = if described { 64.0 } else { 0.0 };
+    let products = f64::from(64 * columns * info.inner) * slowness(unit);
+    Cost {
+        issued: steps,
+        shared: steps * (rows + f64::from(columns)) * bytes / 4.0,
+        products: steps * products / 4.0,
+        ..Cost::default()
+    }
+}

@@ -1,0 +1,88 @@
+//! Devices in numbers.
+//!
+//! Rates are per clock of one multiprocessor. Sources: the throughput table of the CUDA programming guide ("Arithmetic
+//! Instructions") for what threads compute, the architecture papers of A100 and H100 for tensor cores, clocks and memories. What no
+//! paper has, latencies and what starting costs, is fitted to times of kernels (`benches/gpu/choices.py`; benches/README.md says
+//! on which device and when).
+
+use crate::settings::Target;
+
+/// What a device can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    /// Multiprocessors.
+    pub sms: u32,
+    /// Clocks in a microsecond.
+    pub clock: f64,
+    /// Products of 16-bit numbers that the tensor cores add up, started by warpgroups.
+    pub warpgroup_products: f64,
+    /// The same, started by single warps.
+    pub warp_products: f64,
+    /// Instructions of warps on integers, comparisons and conversions; twice as many are issued.
+    pub simple: f64,
+    /// Instructions of warps on special functions.
+    pub special: f64,
+    /// Bytes to and from shared memory.
+    pub shared: f64,
+    /// Bytes from the L2 cache.
+    pub l2: f64,
+    /// Bytes between the L2 cache and device memory in a microsecond, for all multiprocessors.
+    pub dram: f64,
+    /// Clocks until what shared memory is asked for is there.
+    pub shared_latency: f64,
+    /// Clocks until what the L2 cache holds is there.
+    pub l2_latency: f64,
+    /// More clocks for what it does not hold.
+    pub dram_latency: f64,
+    /// More clocks for a box that the copy engine fetches.
+    pub box_latency: f64,
+    /// Clocks between the end of the last product and the instruction behind the wait.
+    pub product_latency: f64,
+    /// Clocks of a wait that ends, for a barrier or for other threads.
+    pub wait: f64,
+    /// Clocks between the end of a CTA and the first instruction of the next one.
+    pub cta: f64,
+    /// Microseconds of a launch around the first and the last instruction.
+    pub launch: f64,
+}
+
+impl Figures {
+    /// What is known of devices that run code for the target; none for those of which too little is.
+    pub fn of(target: Target) -> Option<Figures> {
+        match target.sm {
+            90 => Some(H100),
+            _ => None,
+        }
+    }
+}
+
+/// H100 SXM5 80 GB.
+const H100: Figures = Figures {
+    sms: 132,
+    clock: 1755.0,
+    warpgroup_products: 2048.0,
+    warp_products: 1280.0,
+    simple: 2.0,
+    special: 0.5,
+    shared: 128.0,
+    l2: 64.0,
+    dram: 3.0e6,
+    shared_latency: 30.0,
+    l2_latency: 260.0,
+    dram_latency: 400.0,
+    box_latency: 300.0,
+    product_latency: 90.0,
+    wait: 25.0,
+    cta: 500.0,
+    launch: 2.5,
+};
+impl Figures {
+    pub fn put(&mut self, k: &str, v: f64) {
+        match k {
+            "clock" => self.clock = v, "wg" => self.warpgroup_products = v, "wp" => self.warp_products = v, "simple" => self.simple = v,
+            "special" => self.special = v, "shared" => self.shared = v, "l2" => self.l2 = v, "dram" => self.dram = v, "sl" => self.shared_latency = v,
+            "l2l" => self.l2_latency = v, "draml" => self.dram_latency = v, "boxl" => self.box_latency = v, "pl" => self.product_latency = v,
+            "wait" => self.wait = v, "cta" => self.cta = v, "launch" => self.launch = v, _ => panic!("{k}"),
+        }
+    }
+}
