@@ -1,8 +1,10 @@
 //! What an instruction of the thread level takes of a multiprocessor.
 
-use crate::ir::attrs::{Attrs, MmaUnit};
+use cranelift_entity::EntitySet;
+
+use crate::ir::attrs::{Attrs, MmaUnit, SpecialReg};
 use crate::ir::effects::Class;
-use crate::ir::entities::Inst;
+use crate::ir::entities::{Inst, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::{Opcode, ThreadOp};
 use crate::ir::types::{AddressSpace, Elem};
@@ -20,18 +22,28 @@ pub(super) struct Cost {
     pub(super) shared: f64,
     /// Products of numbers of 16 bits, or as many as take as long.
     pub(super) products: f64,
-    /// Clocks until the result is there.
+    /// Instructions of which each needs the one before.
+    pub(super) depth: f64,
+    /// More clocks until the result is there.
     pub(super) latency: f64,
 }
 
-/// Clocks between dependent instructions.
-const DEPENDENT: f64 = 4.5;
+/// What a number takes that is the same in all threads of a warp: it is computed by another unit, and often not anew.
+const UNIFORM: f64 = 0.5;
 /// Clocks of an exchange within a warp.
 const EXCHANGE: f64 = 24.0;
 
 /// Costs of one instruction, without what memory outside of the multiprocessor adds.
-pub(super) fn cost(func: &ThreadFunction, inst: Inst) -> Cost {
+pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>) -> Cost {
     let data = &func.dfg.insts[inst];
+    let class = data.op.info().effects.class;
+    if class == Class::Elementwise && data.results.iter().all(|&value| !varying.contains(value)) {
+        return Cost {
+            issued: UNIFORM,
+            depth: 1.0,
+            ..Cost::default()
+        };
+    }
     let ty = |value| func.dfg.ty(value);
     let registers = |ty: crate::ir::types::ThreadType| {
         f64::from(ty.registers()) * f64::from(ty.elem.bits().div_ceil(32).max(1))
@@ -42,12 +54,12 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst) -> Cost {
     let simple = |each: f64| Cost {
         issued: each * count,
         simple: each * count,
-        latency: DEPENDENT * each.max(1.0),
+        depth: each.max(1.0),
         ..Cost::default()
     };
     let issued = |each: f64| Cost {
         issued: each * count,
-        latency: DEPENDENT * each.max(1.0),
+        depth: each.max(1.0),
         ..Cost::default()
     };
     let special = |each: f64| Cost {
@@ -76,6 +88,8 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst) -> Cost {
         | ThreadOp::SinApprox
         | ThreadOp::CosApprox => special(2.0),
         ThreadOp::Sqrt => special(4.0),
+        // Products of integers run where those of floats do.
+        ThreadOp::Imul | ThreadOp::Smulhi | ThreadOp::Umulhi => issued(1.0),
         ThreadOp::Fadd | ThreadOp::Fsub | ThreadOp::Fmul | ThreadOp::Fma => issued(1.0),
         ThreadOp::Mma => mma(func, inst),
         ThreadOp::Wgmma => wgmma(func, inst),
@@ -96,13 +110,13 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst) -> Cost {
             latency: EXCHANGE,
             ..Cost::default()
         },
-        _ => match data.op.info().effects.class {
+        _ => match class {
             Class::Elementwise if data.op == ThreadOp::Bitcast || data.op == ThreadOp::PtrCast => Cost::default(),
             Class::Elementwise => simple(1.0),
             Class::Constant | Class::Shape => Cost::default(),
             _ => Cost {
                 issued: 1.0,
-                latency: DEPENDENT,
+                depth: 1.0,
                 ..Cost::default()
             },
         },
@@ -157,5 +171,35 @@ fn wgmma(func: &ThreadFunction, inst: Inst) -> Cost {
         shared: steps * (rows + f64::from(columns)) * bytes / 4.0,
         products: steps * products / 4.0,
         ..Cost::default()
+    }
+}
+
+/// The values that may differ between the threads of a warp; what is the same in all is computed beside them.
+pub(super) fn varying(func: &ThreadFunction) -> EntitySet<Value> {
+    let mut varying = EntitySet::new();
+    loop {
+        let mut changed = false;
+        for (_, inst) in func.all_insts() {
+            let data = &func.dfg.insts[inst];
+            for call in &data.blocks {
+                let params = &func.dfg.blocks[call.block].params;
+                for (&param, &arg) in params.iter().zip(&call.args) {
+                    changed |= varying.contains(arg) && varying.insert(param);
+                }
+            }
+            let own = match data.op {
+                ThreadOp::Special => matches!(data.reg(), Some(SpecialReg::Tid | SpecialReg::Lane)),
+                // One lane's number for all.
+                ThreadOp::ShflIdx => false,
+                ThreadOp::Ld => data.args.first().is_some_and(|&at| varying.contains(at)),
+                _ => data.args.iter().any(|&arg| varying.contains(arg)) || data.op.info().effects.class == Class::Memory,
+            };
+            for &result in &data.results {
+                changed |= own && varying.insert(result);
+            }
+        }
+        if !changed {
+            return varying;
+        }
     }
 }

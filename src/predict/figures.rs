@@ -26,8 +26,14 @@ pub struct Figures {
     pub shared: f64,
     /// Bytes from the L2 cache.
     pub l2: f64,
+    /// Clocks that each row of a box takes beside its bytes.
+    pub row: f64,
+    /// Clocks between atomic accesses to one address.
+    pub atomic: f64,
     /// Bytes between the L2 cache and device memory in a microsecond, for all multiprocessors.
     pub dram: f64,
+    /// Clocks between dependent instructions.
+    pub dependent: f64,
     /// Clocks until what shared memory is asked for is there.
     pub shared_latency: f64,
     /// Clocks until what the L2 cache holds is there.
@@ -66,7 +72,10 @@ const H100: Figures = Figures {
     special: 0.5,
     shared: 128.0,
     l2: 64.0,
+    row: 0.3,
+    atomic: 3.2,
     dram: 3.0e6,
+    dependent: 4.5,
     shared_latency: 30.0,
     l2_latency: 260.0,
     dram_latency: 400.0,
@@ -80,7 +89,7 @@ impl Figures {
     pub fn put(&mut self, k: &str, v: f64) {
         match k {
             "clock" => self.clock = v, "wg" => self.warpgroup_products = v, "wp" => self.warp_products = v, "simple" => self.simple = v,
-            "special" => self.special = v, "shared" => self.shared = v, "l2" => self.l2 = v, "dram" => self.dram = v, "sl" => self.shared_latency = v,
+            "special" => self.special = v, "shared" => self.shared = v, "l2" => self.l2 = v, "dram" => self.dram = v, "dep" => self.dependent = v, "row" => self.row = v, "atomic" => self.atomic = v, "sl" => self.shared_latency = v,
             "l2l" => self.l2_latency = v, "draml" => self.dram_latency = v, "boxl" => self.box_latency = v, "pl" => self.product_latency = v,
             "wait" => self.wait = v, "cta" => self.cta = v, "launch" => self.launch = v, _ => panic!("{k}"),
         }

@@ -16,7 +16,8 @@ pub use sm::Resource;
 use crate::compile::compile_with;
 use crate::error::CompileError;
 use crate::ir::attrs::Attrs;
-use crate::ir::entities::Inst;
+use crate::analysis::loops::Loops;
+use crate::ir::entities::{Block, Inst};
 use crate::ir::function::{ThreadFunction, TileFunction};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem};
@@ -38,6 +39,8 @@ pub(crate) struct Prepared {
     persistent: bool,
     params: usize,
     spilled: u32,
+    /// Where most is computed, which is where registers are short.
+    busiest: Block,
 }
 
 /// A launch, as a multiprocessor sees it.
@@ -48,6 +51,8 @@ pub(crate) struct Setting<'a> {
     extents: Vec<Vec<i64>>,
     first: FxHashMap<Source, f64>,
     memory: f64,
+    /// Multiprocessors at work.
+    active: f64,
 }
 
 /// What is launched.
@@ -113,9 +118,22 @@ impl Prepared {
             return Err(CompileError::Internal { pass: "predict", message: "no function of threads".into() });
         };
         let mut costs = SecondaryMap::new();
+        let varying = cost::varying(&thread);
         for (_, inst) in thread.all_insts() {
-            costs[inst] = cost::cost(&thread, inst);
+            costs[inst] = cost::cost(&thread, inst, &varying);
         }
+        let loops = Loops::with_function(&thread);
+        let weight = |block: &Block| {
+            let insts = thread.order.insts(*block).iter();
+            let issued: f64 = insts.map(|&inst| costs[inst].issued).sum();
+            (loops.depth(*block), issued)
+        };
+        let blocks = thread.order.blocks.iter().copied();
+        let busiest = blocks.max_by(|a, b| {
+            let (a, b) = (weight(a), weight(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        let busiest = busiest.unwrap_or(thread.entry);
         let warps = thread.cta_warps();
         let chunks = (0..warps).step_by(agent::WARPS).map(|warp| (warp, (warps - warp).min(agent::WARPS as u32))).collect();
         let machine = &kernel.stats.machine;
@@ -124,7 +142,7 @@ impl Prepared {
         let usage = Usage { threads, registers: machine.predicted_registers.min(most), shared: kernel.meta.shared };
         Ok(Prepared {
             values: thread.dfg.values.len() + 1,
-            costs, chunks,
+            costs, chunks, busiest,
             resident: target.resident(usage).max(1),
             persistent: kernel.meta.persistent,
             params: kernel.meta.params.len(),
@@ -132,9 +150,6 @@ impl Prepared {
             thread,
         })
     }
-
-    /// Whether a branch that data decide is taken.
-    fn leaves(&self, _inst: Inst) -> bool { false }
 
     fn estimate(&self, launch: &Launch<'_>, figures: &Figures) -> Option<Estimate> {
         let total: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
@@ -149,19 +164,20 @@ impl Prepared {
         let memory = (figures.dram / active as f64 / figures.clock).min(figures.l2);
         let per_sm = total.div_ceil(sms);
         let at_once = per_sm.min(resident);
-        let mut setting = Setting { launch, ctas: launch.grid, extents, first: FxHashMap::default(), memory };
+        let mut setting = Setting { launch, ctas: launch.grid, extents, first: FxHashMap::default(), memory, active: active as f64 };
         if self.persistent {
             setting.ctas = [(sms * resident).min(total) as u32, 1, 1];
         }
         setting.first = reuse::first_time(self, &setting, figures, (sms * at_once).min(total).min(sms * 2));
         // Programs of a multiprocessor that are simulated; time grows by the same for each of the others.
         let run = |count: u64, setting: &mut Setting<'_>| {
+            let stride = spread(total, count, launch.grid);
             let ctas: Vec<u64> = if self.persistent {
-                let stride = total.div_ceil(count);
+                let stride = if count == per_sm { sms } else { stride };
                 setting.ctas = [(stride * at_once).min(total) as u32, 1, 1];
                 (0..at_once).map(|at| at * stride).collect()
             } else {
-                (0..count).map(|at| at * sms).filter(|&cta| cta < total).collect()
+                (0..count).map(|at| at * stride).filter(|&cta| cta < total).collect()
             };
             Sm::new(self, setting, figures).run(&ctas, resident as usize)
         };
@@ -184,6 +200,21 @@ impl Prepared {
             guessed: outcome.guessed,
             persistent: self.persistent,
         })
+    }
+}
+
+/// A distance between programs of which so many are looked at, so that they are of all kinds: it has no factor in common with the
+/// grid's extents.
+fn spread(total: u64, count: u64, grid: [u32; 3]) -> u64 {
+    let stride = (total / count).max(1);
+    let shares = |n: u64| grid.iter().any(|&extent| extent > 1 && gcd(n, u64::from(extent)) > 1);
+    (1..=stride).rev().find(|&n| !shares(n)).unwrap_or(1)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    match b {
+        0 => a,
+        _ => gcd(b, a % b),
     }
 }
 

@@ -25,6 +25,11 @@ impl Source {
         Source(number)
     }
 
+    /// Where atomic accesses go.
+    pub(super) fn changed(address: u64) -> Source {
+        Source(2 << 32 | address >> ARGUMENT)
+    }
+
     pub(super) fn pointer(address: u64) -> Source {
         Source(1 << 32 | address >> ARGUMENT)
     }
@@ -33,6 +38,8 @@ impl Source {
 /// Most requests of an agent that are looked at, and most instructions.
 const REQUESTS: usize = 32;
 const STEPS: usize = 3000;
+/// Instructions after which an agent that has asked for nothing is one that does not.
+const SILENT: usize = 400;
 
 /// For each source the part of its bytes that is asked for the first time.
 pub(super) fn first_time(kernel: &Prepared, setting: &Setting<'_>, figures: &Figures, ctas: u64) -> FxHashMap<Source, f64> {
@@ -43,8 +50,9 @@ pub(super) fn first_time(kernel: &Prepared, setting: &Setting<'_>, figures: &Fig
         sm.begin(0, cta, 0.0);
         for agent in 0..sm.agents.len() {
             let mut requests = 0;
-            for _ in 0..STEPS {
-                if sm.agents[agent].state == State::Ended || requests == REQUESTS {
+            for step in 0..STEPS {
+                let is_silent = requests == 0 && step == SILENT;
+                if sm.agents[agent].state == State::Ended || requests == REQUESTS || is_silent {
                     break;
                 }
                 if let Some((source, key)) = sm.request(agent) {
@@ -76,7 +84,7 @@ impl Sm<'_> {
         let offset = data.offset().map_or(0, |&offset| i64::from(offset));
         match data.op {
             ThreadOp::TensorCopy => {
-                let (source, _, _) = self.fetched_box(at, data, 1, 4)?;
+                let source = self.moved_box(at, data, 1, 4)?.source;
                 let coords = data.args.get(4..)?.iter();
                 let key = coords.fold(0_u64, |key, &coord| {
                     key.wrapping_mul(1 << 24).wrapping_add(agent.number(coord).unwrap_or(0))
@@ -95,6 +103,10 @@ impl Sm<'_> {
                 };
                 let address = agent.number(pointer)?.wrapping_add_signed(offset);
                 Some((Source::pointer(address), (1, address)))
+            }
+            ThreadOp::Atom => {
+                let address = agent.number(*data.args.first()?)?.wrapping_add_signed(offset);
+                Some((Source::changed(address), (2, address)))
             }
             _ => None,
         }

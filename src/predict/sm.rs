@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::agent::{Agent, Async, Known, State, WARPS};
 use super::cost::Cost;
 use super::figures::Figures;
+use super::step::Moved;
 use super::{Prepared, Setting};
 
 /// What agents share.
@@ -128,10 +129,14 @@ pub(super) struct Sm<'a> {
     pub(super) agents: Vec<Agent>,
     servers: [Server; Resource::ALL.len()],
     phases: FxHashMap<(usize, u64), Phases>,
+    /// Numbers that one agent leaves for another one in shared memory.
+    pub(super) words: FxHashMap<(usize, u64), Known>,
     meetings: FxHashMap<(usize, u64), Meeting>,
     end: f64,
     pub(super) guessed: bool,
     steps: usize,
+    /// Whether somebody who waited may go on, perhaps from an earlier time on.
+    has_woken: bool,
     /// Whether nobody waits for anybody: what agents ask for is looked at, not when.
     pub(super) looks_only: bool,
 }
@@ -148,10 +153,12 @@ impl<'a> Sm<'a> {
             agents: Vec::new(),
             servers: Default::default(),
             phases: FxHashMap::default(),
+            words: FxHashMap::default(),
             meetings: FxHashMap::default(),
             end: 0.0,
             guessed: false,
             steps: 0,
+            has_woken: false,
             looks_only: false,
         }
     }
@@ -179,6 +186,9 @@ impl<'a> Sm<'a> {
                     return None;
                 }
                 self.step(next)?;
+                if std::mem::take(&mut self.has_woken) {
+                    break;
+                }
             }
             if self.agents[next].state == State::Ended {
                 let (cta, time) = (self.agents[next].cta, self.agents[next].time);
@@ -222,6 +232,9 @@ impl<'a> Sm<'a> {
             self.setting.arguments(self.kernel, &mut agent);
             agent.values[self.kernel.values - 1] = Known::number(number);
             self.agents.push(agent);
+            if 0 < self.kernel.spilled && self.kernel.busiest == self.kernel.thread.entry {
+                self.spill(self.agents.len() - 1);
+            }
         }
     }
 
@@ -230,11 +243,6 @@ impl<'a> Sm<'a> {
         let warps = f64::from(self.agents[agent].warps);
         let alone = warps / WARPS as f64;
         let figures = self.figures;
-        if cost.issued <= 1.0 && cost.shared == 0.0 && cost.products == 0.0 {
-            self.servers[Resource::Issue as usize].busy += alone * cost.issued;
-            self.servers[Resource::Simple as usize].busy += cost.simple * warps / figures.simple;
-            return (start + cost.issued, start + cost.issued);
-        }
         let mut take = |resource: Resource, clocks: f64| match clocks > 0.0 {
             true => self.servers[resource as usize].take(start, clocks),
             false => start,
@@ -268,12 +276,36 @@ impl<'a> Sm<'a> {
         by_cache.max(by_memory) + latency
     }
 
+    /// Moves a box from device memory; when it is there.
+    pub(super) fn fetch_box(&mut self, start: f64, moved: &Moved) -> f64 {
+        let missed = self.setting.missed(moved.source);
+        self.servers[Resource::L2 as usize].take(start, moved.rows * self.figures.row);
+        self.fetch(start, moved.bytes, missed, self.figures.box_latency)
+    }
+
     /// Moves bytes to device memory.
     pub(super) fn store(&mut self, start: f64, bytes: f64) -> f64 {
         let by_cache = self.servers[Resource::L2 as usize].take(start, bytes / self.figures.l2);
         let by_memory = self.servers[Resource::Memory as usize].take(start, bytes / self.setting.memory);
         self.end = self.end.max(by_memory);
         by_cache
+    }
+
+    /// Changes what others change, too.
+    pub(super) fn change(&mut self, start: f64, others: f64) -> f64 {
+        let clocks = others * self.figures.atomic;
+        let over = self.servers[Resource::Memory as usize].take(start, clocks);
+        self.end = self.end.max(over);
+        over
+    }
+
+    /// Writes and reads what registers have no room for, which passes through the caches.
+    pub(super) fn spill(&mut self, agent: usize) {
+        let Agent { warps, time, .. } = self.agents[agent];
+        let bytes = f64::from(2 * 32 * warps * self.kernel.spilled);
+        let over = self.servers[Resource::Memory as usize].take(time, bytes / self.setting.memory);
+        self.servers[Resource::L2 as usize].take(time, bytes / self.figures.l2);
+        self.agents[agent].time = over;
     }
 
     /// Makes a barrier in shared memory.
@@ -334,6 +366,7 @@ impl<'a> Sm<'a> {
 
     /// Lets those who wait look again.
     fn wake(&mut self, cta: usize) {
+        self.has_woken = true;
         for agent in &mut self.agents {
             if agent.cta == cta && agent.state == State::Waits {
                 agent.state = State::Runs;

@@ -10,11 +10,22 @@ use crate::ir::attrs::{Attrs, SpecialReg};
 use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::level::Thread;
-use crate::ir::ops::ThreadOp;
+use crate::ir::effects::Class;
+use crate::ir::ops::{Opcode, ThreadOp};
 use crate::ir::types::{AddressSpace, Elem};
 
 /// Clocks until the first box of a map comes, whose description has to be fetched.
 const TAKEN: f64 = 1.0;
+
+/// What a copy of a box moves.
+pub(super) struct Moved {
+    pub(super) source: Source,
+    /// Bytes that barriers are told of.
+    announced: i64,
+    /// Those of them within the tensor, and the rows that they stand in.
+    pub(super) bytes: f64,
+    pub(super) rows: f64,
+}
 
 impl Sm<'_> {
     /// Executes the next instruction of an agent; none where the kernel does what no kernel does.
@@ -33,11 +44,20 @@ impl Sm<'_> {
                     self.guessed = true;
                 }
                 // What data decide is taken to be rare, and to end loops.
-                let taken = known.map_or(kernel.leaves(inst), |bits| bits & 1 != 0);
+                let taken = known.is_some_and(|bits| bits & 1 != 0);
                 let ready = self.agents[at].value(cond).ready;
                 let agent = &mut self.agents[at];
                 agent.time = agent.time.max(ready) + 2.0 * TAKEN;
-                self.go(at, data.blocks.get(usize::from(!taken))?);
+                let [to, other] = [usize::from(!taken), usize::from(taken)];
+                if self.ends(data.blocks.get(other)?) {
+                    let with = self.agents[at].warps_with(cond);
+                    let agent = &mut self.agents[at];
+                    // The others have nothing to do.
+                    if known.is_some() && taken && 0 < with {
+                        agent.warps = with;
+                    }
+                }
+                self.go(at, data.blocks.get(to)?);
             }
             _ => {
                 if self.execute(at, inst, data)? {
@@ -46,6 +66,12 @@ impl Sm<'_> {
             }
         }
         Some(())
+    }
+
+    /// Whether nothing happens in a block.
+    fn ends(&self, call: &BlockCall) -> bool {
+        let first = self.kernel.thread.order.insts(call.block).first();
+        first.is_some_and(|&inst| self.kernel.thread.dfg.insts[inst].op == ThreadOp::Return)
     }
 
     /// Goes to a block.
@@ -58,6 +84,10 @@ impl Sm<'_> {
         }
         agent.block = call.block;
         agent.at = 0;
+        if std::env::var_os("TRACE").is_some() { eprintln!("{} {} {:?} {:.0}", agent.cta, agent.warp, call.block, agent.time); }
+        if 0 < self.kernel.spilled && call.block == self.kernel.busiest {
+            self.spill(at);
+        }
     }
 
     /// Executes an instruction that ends no block; whether it is over, or is to be looked at again.
@@ -110,19 +140,18 @@ impl Sm<'_> {
             }
             ThreadOp::TensorCopy => {
                 if 0 < self.arrivals(at, *data.args.get(3)?) {
-                    let (source, bytes, inside) = self.fetched_box(at, data, 1, 4)?;
+                    let moved = self.moved_box(at, data, 1, 4)?;
                     let bar = self.agents[at].number(*data.args.get(2)?)?;
                     let start = self.agents[at].time;
-                    let missed = self.setting.missed(source);
-                    let over = self.fetch(start, inside, missed, self.figures.box_latency);
-                    self.arrive(cta, bar, 0, -(bytes as i64), over);
+                    let over = self.fetch_box(start, &moved);
+                    self.arrive(cta, bar, 0, -moved.announced, over);
                 }
             }
             ThreadOp::TensorStore => {
                 if 0 < self.arrivals(at, *data.args.get(2)?) {
-                    let (_, _, inside) = self.fetched_box(at, data, 1, 3)?;
+                    let moved = self.moved_box(at, data, 1, 3)?;
                     let start = self.agents[at].time;
-                    let over = self.store(start, inside) + self.figures.l2_latency;
+                    let over = self.store(start, moved.bytes) + self.figures.l2_latency;
                     self.agents[at].boxes.begin(over);
                 }
             }
@@ -190,12 +219,23 @@ impl Sm<'_> {
             // All of a pack goes into what is smaller.
             ready = ready.max(done);
         }
+        if data.op.info().effects.class == Class::Memory {
+            ready = ready.max(done);
+        }
+        if agent.time < ready && 0.0 < cost.issued {
+            // It stands at the front until then, and others go on.
+            self.agents[at].time = ready;
+            return Some(false);
+        }
         let (issued, over) = match cost.issued > 0.0 {
             true => self.serve(at, ready, &cost),
             false => (self.agents[at].time, ready),
         };
         let (mut first, mut last) = match cost.issued > 0.0 {
-            true => (ready + cost.latency, over.max(done) + cost.latency),
+            true => {
+                let latency = cost.latency + cost.depth * self.figures.dependent;
+                (ready + latency, over.max(done) + latency)
+            }
             false => (ready, done),
         };
         let space = |value: Value| match thread.dfg.ty(value).elem {
@@ -219,8 +259,13 @@ impl Sm<'_> {
                 self.store(issued.max(done), bytes(*data.args.get(1)?));
             }
             (ThreadOp::Atom | ThreadOp::AtomCas, Some(AddressSpace::Global)) => {
+                // What goes to one address from everywhere waits for each other there.
+                let address = self.agents[at].number(to?);
+                let source = address.map_or(Source::UNKNOWN, Source::changed);
+                let others = (1.0 - self.setting.missed(source)) * self.setting.active;
                 let there = self.fetch(issued.max(done), bytes(*data.args.get(1)?), 0.0, 0.0);
-                (first, last) = (there, there);
+                let over = self.change(issued, others);
+                (first, last) = (there.max(over), there.max(over));
             }
             (ThreadOp::Ld | ThreadOp::LdMatrix, _) => {
                 let there = over + self.figures.shared_latency;
@@ -229,8 +274,10 @@ impl Sm<'_> {
             _ => {}
         }
         self.agents[at].time = issued;
+        self.leave(at, data);
         for &result in &data.results {
-            let mut known = self.known(at, data, result).unwrap_or_default();
+            let known = self.known(at, data, result).or_else(|| self.left(at, data));
+            let mut known = known.unwrap_or_default();
             (known.ready, known.done) = (first, last);
             self.agents[at].set(result, known);
         }
@@ -288,6 +335,43 @@ impl Sm<'_> {
         Some(known)
     }
 
+    /// Where a single number stands in shared memory.
+    fn place(&self, at: usize, data: &InstData<Thread>, value: Value) -> Option<(usize, u64)> {
+        let thread = &self.kernel.thread;
+        let pointer = *data.args.first()?;
+        let is_shared = matches!(thread.dfg.ty(pointer).elem, Elem::Ptr(_, AddressSpace::Shared));
+        if !is_shared || thread.dfg.ty(value).count != 1 {
+            return None;
+        }
+        let offset = data.offset().map_or(0, |&offset| i64::from(offset));
+        let agent = &self.agents[at];
+        let address = agent.number(pointer)?.wrapping_add_signed(offset);
+        Some((agent.cta, address))
+    }
+
+    /// Leaves a number in shared memory, if that is what the instruction does.
+    fn leave(&mut self, at: usize, data: &InstData<Thread>) {
+        if let (ThreadOp::St, Some(&value)) = (data.op, data.args.get(1))
+            && let Some(place) = self.place(at, data, value)
+        {
+            let pred = data.args.get(2);
+            if pred.is_none_or(|&pred| 0 < self.agents[at].warps_with(pred)) {
+                let known = *self.agents[at].value(value);
+                self.words.insert(place, known);
+            }
+        }
+    }
+
+    /// The number that was left in shared memory.
+    fn left(&self, at: usize, data: &InstData<Thread>) -> Option<Known> {
+        if data.op != ThreadOp::Ld {
+            return None;
+        }
+        let place = self.place(at, data, *data.results.first()?)?;
+        let known = *self.words.get(&place)?;
+        known.is_known.then(|| Known::number(known.bits[0]))
+    }
+
     /// A special register.
     fn special(&self, at: usize, reg: SpecialReg) -> Option<Known> {
         let agent = &self.agents[at];
@@ -330,27 +414,27 @@ impl Sm<'_> {
         }
     }
 
-    /// The map of a box with its coordinates, the box's bytes, and those of them within the tensor.
-    pub(super) fn fetched_box(
-        &self,
-        at: usize,
-        data: &InstData<Thread>,
-        map: usize,
-        coords: usize,
-    ) -> Option<(Source, u64, f64)> {
+    /// What a copy of a box moves.
+    pub(super) fn moved_box(&self, at: usize, data: &InstData<Thread>, map: usize, coords: usize) -> Option<Moved> {
         let agent = &self.agents[at];
         let number = agent.number(*data.args.get(map)?)?;
         let recipe = self.kernel.thread.maps.get(number as usize)?;
         let extents = self.setting.extents.get(number as usize)?;
-        let mut inside = f64::from(recipe.elem.bytes());
-        let mut bytes = u64::from(recipe.elem.bytes());
+        let element = recipe.elem.bytes();
+        let (mut bytes, mut row) = (f64::from(element), 1.0);
         for ((&tile, &extent), &coord) in recipe.tile.iter().zip(extents).zip(data.args.get(coords..)?) {
             let begin = agent.number(coord).map_or(0, |bits| i64::from(bits as u32 as i32));
-            let end = (begin + i64::from(tile)).min(extent);
-            inside *= (end - begin.max(0)).max(0) as f64;
-            bytes *= u64::from(tile);
+            let end = begin.saturating_add(i64::from(tile)).min(extent);
+            row = end.saturating_sub(begin.max(0)).max(0) as f64;
+            bytes *= row;
         }
-        Some((Source::map(number), bytes, inside))
+        let row = row * f64::from(element);
+        Some(Moved {
+            source: Source::map(number),
+            announced: i64::from(recipe.tile.iter().product::<u32>() * element),
+            bytes,
+            rows: if row > 0.0 { bytes / row } else { 0.0 },
+        })
     }
 
     /// Waits for the operands of an instruction.
