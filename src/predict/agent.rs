@@ -74,6 +74,8 @@ pub(super) enum State {
 pub(super) struct Agent {
     /// Number of the CTA among those of the multiprocessor.
     pub(super) cta: usize,
+    /// Number of the CTA among those of the launch.
+    pub(super) number: u64,
     /// Number of the first warp, and how many there are.
     pub(super) warp: u32,
     pub(super) warps: u32,

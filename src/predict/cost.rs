@@ -7,7 +7,7 @@ use crate::ir::effects::Class;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::{Opcode, ThreadOp};
-use crate::ir::types::{AddressSpace, Elem};
+use crate::ir::types::Elem;
 
 /// What one warp takes for an instruction on packs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -75,7 +75,6 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>
         shared: bytes.max(128.0 * instructions),
         ..Cost::default()
     };
-    let is_shared = first.is_some_and(|ty| matches!(ty.elem, Elem::Ptr(_, AddressSpace::Shared)));
     match data.op {
         ThreadOp::Sdiv | ThreadOp::Udiv | ThreadOp::Srem | ThreadOp::Urem => simple(20.0),
         ThreadOp::Fdiv => special(6.0),
@@ -93,8 +92,9 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>
         ThreadOp::Fadd | ThreadOp::Fsub | ThreadOp::Fmul | ThreadOp::Fma => issued(1.0),
         ThreadOp::Mma => mma(func, inst),
         ThreadOp::Wgmma => wgmma(func, inst),
-        ThreadOp::Ld if is_shared => result.map_or(Cost::default(), |ty| shared(bytes(ty), 1.0)),
-        ThreadOp::St if is_shared => shared(data.args.get(1).map_or(0.0, |&value| bytes(ty(value))), 1.0),
+        // What comes through the L1 cache takes the same way as shared memory.
+        ThreadOp::Ld => result.map_or(Cost::default(), |ty| shared(bytes(ty), 1.0)),
+        ThreadOp::St => shared(data.args.get(1).map_or(0.0, |&value| bytes(ty(value))), 1.0),
         ThreadOp::LdMatrix => shared(128.0 * count, 1.0),
         ThreadOp::StMatrix => {
             let words = data.args.get(1).map_or(0.0, |&value| registers(ty(value)));
@@ -192,9 +192,15 @@ pub(super) fn varying(func: &ThreadFunction) -> EntitySet<Value> {
                 // One lane's number for all.
                 ThreadOp::ShflIdx => false,
                 ThreadOp::Ld => data.args.first().is_some_and(|&at| varying.contains(at)),
-                _ => data.args.iter().any(|&arg| varying.contains(arg)) || data.op.info().effects.class == Class::Memory,
+                _ => {
+                    let class = data.op.info().effects.class;
+                    let is_computed = matches!(class, Class::Constant | Class::Elementwise | Class::Shape);
+                    !is_computed || data.args.iter().any(|&arg| varying.contains(arg))
+                }
             };
             for &result in &data.results {
+                // Packs hold what belongs to a thread.
+                let own = own || func.dfg.ty(result).count > 1;
                 changed |= own && varying.insert(result);
             }
         }

@@ -28,6 +28,11 @@ pub struct Figures {
     pub l2: f64,
     /// Clocks that each row of a box takes beside its bytes.
     pub row: f64,
+    /// How many times as long rows of boxes take that begin at other multiples of 32 bytes than lines of the cache do, and those that begin
+    /// elsewhere.
+    pub across_lines: f64,
+    /// The second of these.
+    pub across_sectors: f64,
     /// Clocks between atomic accesses to one address.
     pub atomic: f64,
     /// Bytes between the L2 cache and device memory in a microsecond, for all multiprocessors.
@@ -42,12 +47,18 @@ pub struct Figures {
     pub dram_latency: f64,
     /// More clocks for a box that the copy engine fetches.
     pub box_latency: f64,
+    /// More clocks for the first box of a tensor.
+    pub map_latency: f64,
     /// Clocks between the end of the last product and the instruction behind the wait.
     pub product_latency: f64,
     /// Clocks of a wait that ends, for a barrier or for other threads.
     pub wait: f64,
     /// Clocks between the end of a CTA and the first instruction of the next one.
     pub cta: f64,
+    /// Clocks between CTAs that start at the same time.
+    pub stagger: f64,
+    /// Clocks of taking or giving back registers.
+    pub registers: f64,
     /// Microseconds of a launch around the first and the last instruction.
     pub launch: f64,
 }
@@ -73,6 +84,8 @@ const H100: Figures = Figures {
     shared: 128.0,
     l2: 64.0,
     row: 0.3,
+    across_lines: 1.5,
+    across_sectors: 2.6,
     atomic: 3.2,
     dram: 3.0e6,
     dependent: 4.5,
@@ -80,18 +93,11 @@ const H100: Figures = Figures {
     l2_latency: 260.0,
     dram_latency: 400.0,
     box_latency: 300.0,
+    map_latency: 400.0,
     product_latency: 90.0,
     wait: 25.0,
     cta: 500.0,
+    stagger: 100.0,
+    registers: 350.0,
     launch: 2.5,
 };
-impl Figures {
-    pub fn put(&mut self, k: &str, v: f64) {
-        match k {
-            "clock" => self.clock = v, "wg" => self.warpgroup_products = v, "wp" => self.warp_products = v, "simple" => self.simple = v,
-            "special" => self.special = v, "shared" => self.shared = v, "l2" => self.l2 = v, "dram" => self.dram = v, "dep" => self.dependent = v, "row" => self.row = v, "atomic" => self.atomic = v, "sl" => self.shared_latency = v,
-            "l2l" => self.l2_latency = v, "draml" => self.dram_latency = v, "boxl" => self.box_latency = v, "pl" => self.product_latency = v,
-            "wait" => self.wait = v, "cta" => self.cta = v, "launch" => self.launch = v, _ => panic!("{k}"),
-        }
-    }
-}

@@ -1,241 +1,150 @@
-//! How long a launch takes, by what the compiler knows of the kernel.
-use cranelift_entity::SecondaryMap;
-use rustc_hash::FxHashMap;
+//! How long a launch takes, by what the compiler knows of the kernel: nothing is launched for it.
+//!
+//! ```text
+//!   block program --compile--> what one thread does --cost--> what each instruction takes
+//!   grid, numbers, figures of the device --setting--> programs of a multiprocessor, share of the memory
+//!                                                |
+//!                                simulation of one multiprocessor ----> time, and what was busy for how long
+//! ```
+//!
+//! The model executes the control flow of the compiled kernel (thread IR, after all passes) for the numbers of the launch, and
+//! leaves out what programs compute: branches, indices of programs and coordinates of boxes are whole numbers of one thread, all
+//! else is only an instruction that takes time. Roles, pipelines, persistent kernels and whose turn it is need no formulas of their own:
+//! the simulation arrives at the barriers in shared memory, waits for their phases and passes on numbers as the kernel does. So nothing in it
+//! knows what a product of matrices or an attention is.
+//!
+//! - **Agents** ([`agent`]) are four warps each; they execute instructions in order, and stand still where a result is not there
+//!   yet. Costs ([`cost`]) are those of the throughput table of the CUDA programming guide; a product of a warpgroup of
+//!   `64 x n x 16` takes `n / 2` clocks, or the time in which shared memory gives its operands, `(64 + n) * 32 / 128`.
+//! - **Servers** ([`sm`]) are what agents share; who asks first is served first. Bytes pass the way to the L2 cache, and the part of them that
+//!   no cache has takes its share of the memory's bandwidth.
+//! - **Reuse** ([`reuse`]): the first requests of all CTAs that run at once are compared; the part of a source that is
+//!   asked for the first time comes from memory.
+//! - **Residency**: CTAs of a multiprocessor by registers and shared memory ([`Usage`](crate::settings::Usage)); a CTA that ends makes
+//!   room for the next one. Of many programs some are simulated, which are spread over the grid, and time grows by the
+//!   same for each of the others.
+//! - **Figures** ([`Figures`]) are the device as data.
+//!
+//! The numbers are good for choosing among configurations of one kernel (benches/README.md says how good); what data decide, and
+//! how caches fare over time, it does not know. A branch that depends on memory is taken not to be taken, and [`Estimate::guessed`] says so.
+//!
+//! ```
+//! use tilelift::predict::{Launch, Model};
+//! use tilelift::prelude::*;
+//!
+//! let mut b = TileBuilder::new("nothing", 4);
+//! b.ret();
+//! let model = Model::of(&b.finish()?, Target::SM_90A, &Options::DEFAULT)?;
+//! let launch = Launch { grid: [1000, 1, 1], numbers: &[] };
+//! let estimate = model.and_then(|model| model.estimate(&launch)).expect("sm_90a has figures");
+//! assert!(estimate.micros > 1.0);
+//! println!("{estimate}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod agent;
 mod cost;
 mod figures;
+mod prepared;
+mod report;
 mod reuse;
 mod scalar;
+mod setting;
 mod sm;
 mod step;
+#[cfg(test)]
+mod tests;
 
 pub use figures::Figures;
 pub use sm::Resource;
 
-use crate::compile::compile_with;
 use crate::error::CompileError;
-use crate::ir::attrs::Attrs;
-use crate::analysis::loops::Loops;
-use crate::ir::entities::{Block, Inst};
-use crate::ir::function::{ThreadFunction, TileFunction};
-use crate::ir::ops::ThreadOp;
-use crate::ir::types::{Elem};
-use crate::pipeline::Snapshot;
-use crate::settings::{Options, Promote, Target, Usage};
-use agent::{Agent, Known};
-use cost::Cost;
-use reuse::{ARGUMENT, Source};
-use sm::Sm;
-
-/// A compiled kernel with what its instructions cost.
-#[derive(Clone, Debug)]
-pub(crate) struct Prepared {
-    thread: ThreadFunction,
-    costs: SecondaryMap<Inst, Cost>,
-    chunks: Vec<(u32, u32)>,
-    values: usize,
-    resident: u32,
-    persistent: bool,
-    params: usize,
-    spilled: u32,
-    /// Where most is computed, which is where registers are short.
-    busiest: Block,
-}
-
-/// A launch, as a multiprocessor sees it.
-#[derive(Clone, Debug)]
-pub(crate) struct Setting<'a> {
-    launch: &'a Launch<'a>,
-    ctas: [u32; 3],
-    extents: Vec<Vec<i64>>,
-    first: FxHashMap<Source, f64>,
-    memory: f64,
-    /// Multiprocessors at work.
-    active: f64,
-}
+use crate::ir::function::TileFunction;
+use crate::settings::{Options, Promote, Target};
+use prepared::Prepared;
+use reuse::ARGUMENT;
 
 /// What is launched.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     /// Programs along the axes.
     pub grid: [u32; 3],
-    /// Numbers of the kernel's parameters, none for pointers and floats.
+    /// What the kernel's parameters are, in order: whole numbers; none for pointers, floats and what is not known.
     pub numbers: &'a [Option<i64>],
 }
 
 /// What a launch is expected to take.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
+    /// Microseconds, from the moment the device could begin.
     pub micros: f64,
+    /// The part of the time that each resource is busy, the busiest first.
     pub busy: Vec<(Resource, f64)>,
+    /// CTAs that a multiprocessor executes at a time.
     pub resident: u32,
-    pub guessed: bool,
+    /// Programs over those that the device executes at a time.
+    pub waves: f64,
+    /// Whether each CTA executes several programs.
     pub persistent: bool,
+    /// Whether a branch depends on what is in memory, or a number of the launch is missing where it counts.
+    pub guessed: bool,
 }
 
 /// A kernel whose launches can be estimated.
 #[derive(Clone, Debug)]
 pub struct Model {
     figures: Figures,
+    /// The kernel with tensor maps, if it takes any, and what is launched where a map cannot be made.
     mapped: Prepared,
     plain: Option<Prepared>,
 }
 
 impl Model {
-    pub fn of(func: &TileFunction, target: Target, options: &Options, figures: Figures) -> Result<Model, CompileError> {
+    /// Compiles a kernel and prepares its model; none for targets without figures.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`compile`](crate::compile::compile).
+    pub fn of(func: &TileFunction, target: Target, options: &Options) -> Result<Option<Model>, CompileError> {
+        match Figures::of(target) {
+            Some(figures) => Model::on(func, target, options, figures).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The same for a device with other figures.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`compile`](crate::compile::compile).
+    pub fn on(func: &TileFunction, target: Target, options: &Options, figures: Figures) -> Result<Model, CompileError> {
         let mapped = Prepared::of(func, target, options)?;
         let plain = match mapped.thread.maps.is_empty() {
             true => None,
             false => {
-                let without = Options { promote: Promote::Never, ..options.clone() };
+                let without = Options {
+                    promote: Promote::Never,
+                    ..*options
+                };
                 Some(Prepared::of(func, target, &without)?)
             }
         };
-        Ok(Model { figures, mapped, plain })
+        Ok(Model {
+            figures,
+            mapped,
+            plain,
+        })
     }
 
+    /// What a launch takes; none if it has no programs, or does what the model does not follow.
+    #[must_use]
     pub fn estimate(&self, launch: &Launch<'_>) -> Option<Estimate> {
         let params = |index: u32| launch.numbers.get(index as usize).copied().flatten();
-        let resolves = self.mapped.thread.maps.iter().all(|map| map.resolve(1 << ARGUMENT, &params, launch.grid).is_some());
-        let kernel = match (resolves, &self.plain) {
-            (false, Some(plain)) => plain,
-            _ => &self.mapped,
-        };
-        kernel.estimate(launch, &self.figures)
-    }
-}
-
-impl Prepared {
-    fn of(func: &TileFunction, target: Target, options: &Options) -> Result<Prepared, CompileError> {
-        let mut last = None;
-        let kernel = compile_with(func, target, options, &mut |_, snapshot| {
-            if let Snapshot::Thread(thread) = snapshot {
-                last = Some(thread.clone());
-            }
-        })?;
-        let Some(thread) = last else {
-            return Err(CompileError::Internal { pass: "predict", message: "no function of threads".into() });
-        };
-        let mut costs = SecondaryMap::new();
-        let varying = cost::varying(&thread);
-        for (_, inst) in thread.all_insts() {
-            costs[inst] = cost::cost(&thread, inst, &varying);
-        }
-        let loops = Loops::with_function(&thread);
-        let weight = |block: &Block| {
-            let insts = thread.order.insts(*block).iter();
-            let issued: f64 = insts.map(|&inst| costs[inst].issued).sum();
-            (loops.depth(*block), issued)
-        };
-        let blocks = thread.order.blocks.iter().copied();
-        let busiest = blocks.max_by(|a, b| {
-            let (a, b) = (weight(a), weight(b));
-            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-        });
-        let busiest = busiest.unwrap_or(thread.entry);
-        let warps = thread.cta_warps();
-        let chunks = (0..warps).step_by(agent::WARPS).map(|warp| (warp, (warps - warp).min(agent::WARPS as u32))).collect();
-        let machine = &kernel.stats.machine;
-        let threads = thread.cta_threads();
-        let most = Target::most_registers(threads).min(options.max_registers.map_or(u32::MAX, u32::from));
-        let usage = Usage { threads, registers: machine.predicted_registers.min(most), shared: kernel.meta.shared };
-        Ok(Prepared {
-            values: thread.dfg.values.len() + 1,
-            costs, chunks, busiest,
-            resident: target.resident(usage).max(1),
-            persistent: kernel.meta.persistent,
-            params: kernel.meta.params.len(),
-            spilled: crate::settings::spilled_bytes(machine.needed_registers, most),
-            thread,
-        })
-    }
-
-    fn estimate(&self, launch: &Launch<'_>, figures: &Figures) -> Option<Estimate> {
-        let total: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
-        if total == 0 { return None; }
-        let sms = u64::from(figures.sms);
-        let resident = u64::from(self.resident);
-        let params = |index: u32| launch.numbers.get(index as usize).copied().flatten();
-        let extents = self.thread.maps.iter().map(|map| {
-            map.extents.iter().map(|e| e.eval(&params, launch.grid).unwrap_or(i64::MAX)).collect()
-        }).collect();
-        let active = sms.min(total);
-        let memory = (figures.dram / active as f64 / figures.clock).min(figures.l2);
-        let per_sm = total.div_ceil(sms);
-        let at_once = per_sm.min(resident);
-        let mut setting = Setting { launch, ctas: launch.grid, extents, first: FxHashMap::default(), memory, active: active as f64 };
-        if self.persistent {
-            setting.ctas = [(sms * resident).min(total) as u32, 1, 1];
-        }
-        setting.first = reuse::first_time(self, &setting, figures, (sms * at_once).min(total).min(sms * 2));
-        // Programs of a multiprocessor that are simulated; time grows by the same for each of the others.
-        let run = |count: u64, setting: &mut Setting<'_>| {
-            let stride = spread(total, count, launch.grid);
-            let ctas: Vec<u64> = if self.persistent {
-                let stride = if count == per_sm { sms } else { stride };
-                setting.ctas = [(stride * at_once).min(total) as u32, 1, 1];
-                (0..at_once).map(|at| at * stride).collect()
-            } else {
-                (0..count).map(|at| at * stride).filter(|&cta| cta < total).collect()
-            };
-            Sm::new(self, setting, figures).run(&ctas, resident as usize)
-        };
-        let most = (4 * at_once).max(8);
-        let (clocks, outcome, scale) = if per_sm <= most + at_once {
-            let outcome = run(per_sm, &mut setting)?;
-            (outcome.clocks, outcome, 1.0)
-        } else {
-            let half = run(most / 2, &mut setting)?;
-            let whole = run(most, &mut setting)?;
-            let each = (whole.clocks - half.clocks) / (most - most / 2) as f64;
-            let clocks = whole.clocks + (per_sm - most) as f64 * each;
-            (clocks, whole, per_sm as f64 / most as f64)
-        };
-        let busy = Resource::ALL.into_iter().zip(outcome.busy);
-        Some(Estimate {
-            micros: figures.launch + clocks / figures.clock,
-            busy: busy.map(|(resource, busy)| (resource, busy * scale / clocks)).collect(),
-            resident: self.resident,
-            guessed: outcome.guessed,
-            persistent: self.persistent,
-        })
-    }
-}
-
-/// A distance between programs of which so many are looked at, so that they are of all kinds: it has no factor in common with the
-/// grid's extents.
-fn spread(total: u64, count: u64, grid: [u32; 3]) -> u64 {
-    let stride = (total / count).max(1);
-    let shares = |n: u64| grid.iter().any(|&extent| extent > 1 && gcd(n, u64::from(extent)) > 1);
-    (1..=stride).rev().find(|&n| !shares(n)).unwrap_or(1)
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    match b {
-        0 => a,
-        _ => gcd(b, a % b),
-    }
-}
-
-impl Setting<'_> {
-    /// The part of a source's bytes that no cache has.
-    fn missed(&self, source: Source) -> f64 {
-        self.first.get(&source).copied().unwrap_or(1.0)
-    }
-
-    /// Gives an agent the kernel's arguments.
-    fn arguments(&self, kernel: &Prepared, agent: &mut Agent) {
-        for (index, &param) in kernel.thread.params().iter().enumerate() {
-            let elem = kernel.thread.dfg.ty(param).elem;
-            let known = match index.checked_sub(kernel.params) {
-                Some(axis) if kernel.persistent => self.launch.grid.get(axis).map(|&n| u64::from(n)),
-                _ => match elem {
-                    Elem::Ptr(..) => Some((index as u64 + 1) << ARGUMENT),
-                    _ => self.launch.numbers.get(index).copied().flatten().map(|n| n as u64 & elem.mask()),
-                },
-            };
-            agent.set(param, known.map_or(Known::default(), Known::number));
+        let mut maps = self.mapped.thread.maps.iter();
+        let resolves = maps.all(|map| map.resolve(1 << ARGUMENT, &params, launch.grid).is_some());
+        match (resolves, &self.plain) {
+            (false, Some(plain)) => plain.estimate(launch, &self.figures),
+            _ => self.mapped.estimate(launch, &self.figures),
         }
     }
 }

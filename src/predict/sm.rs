@@ -6,13 +6,15 @@
 //! arithmetic, shared memory, tensor cores, the way to the L2 cache, and the part of the memory's bandwidth that one
 //! multiprocessor has.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::agent::{Agent, Async, Known, State, WARPS};
 use super::cost::Cost;
 use super::figures::Figures;
 use super::step::Moved;
-use super::{Prepared, Setting};
+use super::prepared::Prepared;
+use super::reuse::Source;
+use super::setting::Setting;
 
 /// What agents share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -132,6 +134,8 @@ pub(super) struct Sm<'a> {
     /// Numbers that one agent leaves for another one in shared memory.
     pub(super) words: FxHashMap<(usize, u64), Known>,
     meetings: FxHashMap<(usize, u64), Meeting>,
+    /// Maps of which a box was fetched.
+    maps: FxHashSet<Source>,
     end: f64,
     pub(super) guessed: bool,
     steps: usize,
@@ -155,6 +159,7 @@ impl<'a> Sm<'a> {
             phases: FxHashMap::default(),
             words: FxHashMap::default(),
             meetings: FxHashMap::default(),
+            maps: FxHashSet::default(),
             end: 0.0,
             guessed: false,
             steps: 0,
@@ -167,7 +172,7 @@ impl<'a> Sm<'a> {
     pub(super) fn run(mut self, ctas: &[u64], resident: usize) -> Option<Outcome> {
         let mut waiting = ctas.iter().enumerate();
         for (at, &cta) in waiting.by_ref().take(resident) {
-            self.begin(at, cta, 0.0);
+            self.begin(at, cta, at as f64 * self.figures.stagger);
         }
         let mut left = vec![self.kernel.chunks.len(); ctas.len()];
         loop {
@@ -224,13 +229,13 @@ impl<'a> Sm<'a> {
                 time,
                 state: State::Runs,
                 seen: None,
-                values: vec![Known::default(); self.kernel.values],
+                number,
+                values: vec![Known::default(); self.kernel.thread.dfg.values.len()],
                 copies: Async::default(),
                 products: Async::default(),
                 boxes: Async::default(),
             };
-            self.setting.arguments(self.kernel, &mut agent);
-            agent.values[self.kernel.values - 1] = Known::number(number);
+            self.setting.give_arguments(self.kernel, &mut agent);
             self.agents.push(agent);
             if 0 < self.kernel.spilled && self.kernel.busiest == self.kernel.thread.entry {
                 self.spill(self.agents.len() - 1);
@@ -267,10 +272,11 @@ impl<'a> Sm<'a> {
         self.servers[Resource::Products as usize].take(start, clocks.max(reads)) + self.figures.product_latency
     }
 
-    /// Moves bytes from or to device memory, of which this part is in no cache; when they are there.
-    pub(super) fn fetch(&mut self, start: f64, bytes: f64, missed: f64, more: f64) -> f64 {
+    /// Moves bytes in so many rows from device memory, where this part is in no cache; when they are there.
+    pub(super) fn fetch(&mut self, start: f64, bytes: f64, rows: f64, missed: f64, more: f64) -> f64 {
         let figures = self.figures;
-        let by_cache = self.servers[Resource::L2 as usize].take(start, bytes / figures.l2);
+        let clocks = bytes / figures.l2 + rows * figures.row;
+        let by_cache = self.servers[Resource::L2 as usize].take(start, clocks);
         let by_memory = self.servers[Resource::Memory as usize].take(start, bytes * missed / self.setting.memory);
         let latency = figures.l2_latency + missed.min(1.0) * figures.dram_latency + more;
         by_cache.max(by_memory) + latency
@@ -279,8 +285,15 @@ impl<'a> Sm<'a> {
     /// Moves a box from device memory; when it is there.
     pub(super) fn fetch_box(&mut self, start: f64, moved: &Moved) -> f64 {
         let missed = self.setting.missed(moved.source);
-        self.servers[Resource::L2 as usize].take(start, moved.rows * self.figures.row);
-        self.fetch(start, moved.bytes, missed, self.figures.box_latency)
+        let longer = (moved.longer - 1.0) * (moved.bytes / self.figures.l2 + moved.rows * self.figures.row);
+        self.servers[Resource::L2 as usize].take(start, longer);
+        // The map itself is fetched before its first box.
+        let described = match self.maps.insert(moved.source) {
+            true => self.figures.map_latency,
+            false => 0.0,
+        };
+        let more = self.figures.box_latency + described;
+        self.fetch(start, moved.bytes, moved.rows, missed, more)
     }
 
     /// Moves bytes to device memory.

@@ -14,17 +14,22 @@ use crate::ir::effects::Class;
 use crate::ir::ops::{Opcode, ThreadOp};
 use crate::ir::types::{AddressSpace, Elem};
 
-/// Clocks until the first box of a map comes, whose description has to be fetched.
-const TAKEN: f64 = 1.0;
+/// Clocks of a branch.
+const BRANCH: f64 = 2.0;
+/// Bytes of a line of the cache.
+const LINE: f64 = 128.0;
 
 /// What a copy of a box moves.
 pub(super) struct Moved {
     pub(super) source: Source,
     /// Bytes that barriers are told of.
     announced: i64,
-    /// Those of them within the tensor, and the rows that they stand in.
+    /// Those of them within the tensor; the others are filled in.
     pub(super) bytes: f64,
+    /// Rows of the box.
     pub(super) rows: f64,
+    /// How many times as long a row takes as one that fills lines of the cache.
+    pub(super) longer: f64,
 }
 
 impl Sm<'_> {
@@ -47,7 +52,7 @@ impl Sm<'_> {
                 let taken = known.is_some_and(|bits| bits & 1 != 0);
                 let ready = self.agents[at].value(cond).ready;
                 let agent = &mut self.agents[at];
-                agent.time = agent.time.max(ready) + 2.0 * TAKEN;
+                agent.time = agent.time.max(ready) + BRANCH;
                 let [to, other] = [usize::from(!taken), usize::from(taken)];
                 if self.ends(data.blocks.get(other)?) {
                     let with = self.agents[at].warps_with(cond);
@@ -84,7 +89,6 @@ impl Sm<'_> {
         }
         agent.block = call.block;
         agent.at = 0;
-        if std::env::var_os("TRACE").is_some() { eprintln!("{} {} {:?} {:.0}", agent.cta, agent.warp, call.block, agent.time); }
         if 0 < self.kernel.spilled && call.block == self.kernel.busiest {
             self.spill(at);
         }
@@ -165,7 +169,7 @@ impl Sm<'_> {
                 let bytes = 32.0 * f64::from(self.agents[at].warps * *data.bytes()?);
                 let missed = self.setting.missed(self.source(at, *data.args.get(1)?));
                 let start = self.agents[at].time;
-                let over = self.fetch(start, bytes, missed, 0.0);
+                let over = self.fetch(start, bytes, bytes / LINE, missed, 0.0);
                 self.agents[at].copies.begin(over);
             }
             ThreadOp::CpAsyncCommit => self.agents[at].copies.commit(),
@@ -174,6 +178,7 @@ impl Sm<'_> {
                 let agent = &mut self.agents[at];
                 agent.time = agent.time.max(over) + wait;
             }
+            ThreadOp::SetRegisters => self.agents[at].time += self.figures.registers,
             ThreadOp::WgmmaFence => {
                 self.settle(at, data);
                 self.pass_on(at, data);
@@ -252,18 +257,19 @@ impl Sm<'_> {
             (ThreadOp::Ld, Some(AddressSpace::Global)) => {
                 let result = *data.results.first()?;
                 let missed = self.setting.missed(self.source(at, to?));
-                let there = self.fetch(issued, bytes(result), missed, 0.0);
+                let lines = (bytes(result) / LINE).max(warps);
+                let there = self.fetch(issued, bytes(result), lines, missed, 0.0);
                 (first, last) = (there, there);
             }
             (ThreadOp::St, Some(AddressSpace::Global)) => {
-                self.store(issued.max(done), bytes(*data.args.get(1)?));
+                self.store(issued, bytes(*data.args.get(1)?));
             }
             (ThreadOp::Atom | ThreadOp::AtomCas, Some(AddressSpace::Global)) => {
                 // What goes to one address from everywhere waits for each other there.
                 let address = self.agents[at].number(to?);
                 let source = address.map_or(Source::UNKNOWN, Source::changed);
                 let others = (1.0 - self.setting.missed(source)) * self.setting.active;
-                let there = self.fetch(issued.max(done), bytes(*data.args.get(1)?), 0.0, 0.0);
+                let there = self.fetch(issued, bytes(*data.args.get(1)?), warps, 0.0, 0.0);
                 let over = self.change(issued, others);
                 (first, last) = (there.max(over), there.max(over));
             }
@@ -376,8 +382,7 @@ impl Sm<'_> {
     fn special(&self, at: usize, reg: SpecialReg) -> Option<Known> {
         let agent = &self.agents[at];
         let [x, y, _] = self.setting.ctas.map(u64::from);
-        // The CTA's number stands behind the kernel's values.
-        let number = agent.values.last()?.bits[0];
+        let number = agent.number;
         Some(match reg {
             SpecialReg::Tid => {
                 let mut known = Known::number(0);
@@ -419,21 +424,22 @@ impl Sm<'_> {
         let agent = &self.agents[at];
         let number = agent.number(*data.args.get(map)?)?;
         let recipe = self.kernel.thread.maps.get(number as usize)?;
-        let extents = self.setting.extents.get(number as usize)?;
+        let tensor = self.setting.tensors.get(number as usize)?;
         let element = recipe.elem.bytes();
-        let (mut bytes, mut row) = (f64::from(element), 1.0);
-        for ((&tile, &extent), &coord) in recipe.tile.iter().zip(extents).zip(data.args.get(coords..)?) {
+        let mut bytes = f64::from(element);
+        for ((&tile, &extent), &coord) in recipe.tile.iter().zip(&tensor.extents).zip(data.args.get(coords..)?) {
             let begin = agent.number(coord).map_or(0, |bits| i64::from(bits as u32 as i32));
             let end = begin.saturating_add(i64::from(tile)).min(extent);
-            row = end.saturating_sub(begin.max(0)).max(0) as f64;
-            bytes *= row;
+            bytes *= end.saturating_sub(begin.max(0)).max(0) as f64;
         }
-        let row = row * f64::from(element);
+        let (&row, outer) = recipe.tile.split_last()?;
+        let rows: u32 = outer.iter().product();
         Some(Moved {
             source: Source::map(number),
-            announced: i64::from(recipe.tile.iter().product::<u32>() * element),
+            announced: i64::from(rows * row * element),
             bytes,
-            rows: if row > 0.0 { bytes / row } else { 0.0 },
+            rows: f64::from(rows),
+            longer: tensor.longer,
         })
     }
 
