@@ -7,7 +7,7 @@ use crate::ir::effects::Class;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::{Opcode, ThreadOp};
-use crate::ir::types::Elem;
+use crate::ir::types::{AddressSpace, Elem};
 
 /// What one warp takes for an instruction on packs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -30,6 +30,8 @@ pub(super) struct Cost {
 
 /// What a number takes that is the same in all threads of a warp: it is computed by another unit, and often not anew.
 const UNIFORM: f64 = 0.5;
+/// How many times as long an access through the L1 cache takes as one of shared memory.
+const CACHE: f64 = 2.0;
 /// Clocks of an exchange within a warp.
 const EXCHANGE: f64 = 24.0;
 
@@ -75,6 +77,12 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>
         shared: bytes.max(128.0 * instructions),
         ..Cost::default()
     };
+    let is_shared = first.is_some_and(|ty| matches!(ty.elem, Elem::Ptr(_, AddressSpace::Shared)));
+    // What comes through the L1 cache takes the way of shared memory, for longer.
+    let through_cache = |cost: Cost| Cost {
+        shared: if is_shared { cost.shared } else { CACHE * cost.shared },
+        ..cost
+    };
     match data.op {
         ThreadOp::Sdiv | ThreadOp::Udiv | ThreadOp::Srem | ThreadOp::Urem => simple(20.0),
         ThreadOp::Fdiv => special(6.0),
@@ -92,9 +100,11 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>
         ThreadOp::Fadd | ThreadOp::Fsub | ThreadOp::Fmul | ThreadOp::Fma => issued(1.0),
         ThreadOp::Mma => mma(func, inst),
         ThreadOp::Wgmma => wgmma(func, inst),
-        // What comes through the L1 cache takes the same way as shared memory.
-        ThreadOp::Ld => result.map_or(Cost::default(), |ty| shared(bytes(ty), 1.0)),
-        ThreadOp::St => shared(data.args.get(1).map_or(0.0, |&value| bytes(ty(value))), 1.0),
+        ThreadOp::Ld => {
+            let cost = result.map_or(Cost::default(), |ty| shared(bytes(ty), 1.0));
+            through_cache(cost)
+        }
+        ThreadOp::St => through_cache(shared(data.args.get(1).map_or(0.0, |&value| bytes(ty(value))), 1.0)),
         ThreadOp::LdMatrix => shared(128.0 * count, 1.0),
         ThreadOp::StMatrix => {
             let words = data.args.get(1).map_or(0.0, |&value| registers(ty(value)));

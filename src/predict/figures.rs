@@ -57,6 +57,8 @@ pub struct Figures {
     pub cta: f64,
     /// Clocks between CTAs that start at the same time.
     pub stagger: f64,
+    /// Clocks until the copy engine sees what threads wrote.
+    pub fence: f64,
     /// Clocks of taking or giving back registers.
     pub registers: f64,
     /// Microseconds of a launch around the first and the last instruction.
@@ -98,6 +100,7 @@ const H100: Figures = Figures {
     wait: 35.0,
     cta: 1000.0,
     stagger: 150.0,
+    fence: 400.0,
     registers: 550.0,
     launch: 3.3,
 };

@@ -178,6 +178,7 @@ impl Sm<'_> {
                 let agent = &mut self.agents[at];
                 agent.time = agent.time.max(over) + wait;
             }
+            ThreadOp::FenceAsync => self.agents[at].time += self.figures.fence,
             ThreadOp::SetRegisters => self.agents[at].time += self.figures.registers,
             ThreadOp::WgmmaFence => {
                 self.settle(at, data);
