@@ -45,7 +45,10 @@ impl Loops {
 
     /// How many loops a block is in.
     pub(crate) fn depth(&self, block: Block) -> usize {
-        self.0.iter().filter(|inside| inside.contains(block)).count()
+        self.0
+            .iter()
+            .filter(|inside| inside.contains(block))
+            .count()
     }
 
     /// Whether a block is executed several times for one value: it is in a loop that the value comes from outside of.

@@ -18,7 +18,9 @@ pub(super) fn expected(kernel: &Kernel, words: &str) -> Result<Estimate> {
     let model = model.map_err(|error| kernel.refused(&error))?;
     let model = model.ok_or_else(|| {
         let target = kernel.target;
-        wrong(format!("too little is known of devices of {target} to expect a time"))
+        wrong(format!(
+            "too little is known of devices of {target} to expect a time"
+        ))
     })?;
     let launch = Launch {
         grid,
@@ -46,7 +48,11 @@ fn expected_json(estimate: &Estimate) -> Value {
 }
 
 /// The file.
-pub(super) fn json(kernel: &CompiledKernel, options: &Options, expected: Option<&Estimate>) -> String {
+pub(super) fn json(
+    kernel: &CompiledKernel,
+    options: &Options,
+    expected: Option<&Estimate>,
+) -> String {
     let meta = &kernel.meta;
     let threads = 32 * meta.num_warps;
     let machine = &kernel.stats.machine;

@@ -7,7 +7,7 @@ use crate::ir::effects::Class;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::{Opcode, ThreadOp};
-use crate::ir::types::{AddressSpace, Elem};
+use crate::ir::types::{AddressSpace, Elem, ThreadType};
 
 /// What one warp takes for an instruction on packs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,9 +47,8 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>
         };
     }
     let ty = |value| func.dfg.ty(value);
-    let registers = |ty: crate::ir::types::ThreadType| {
-        f64::from(ty.registers()) * f64::from(ty.elem.bits().div_ceil(32).max(1))
-    };
+    let registers =
+        |ty: ThreadType| f64::from(ty.registers()) * f64::from(ty.elem.bits().div_ceil(32).max(1));
     let first = data.args.first().map(|&value| ty(value));
     let result = data.results.first().map(|&value| ty(value));
     let count = result.or(first).map_or(0.0, registers);
@@ -71,7 +70,7 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>
         ..Cost::default()
     };
     // Bytes of a warp's access; what is in shared memory moves at once for 32 lanes.
-    let bytes = |ty: crate::ir::types::ThreadType| 32.0 * f64::from(ty.elem.bytes()) * f64::from(ty.count);
+    let bytes = |ty: ThreadType| 32.0 * f64::from(ty.elem.bytes()) * f64::from(ty.count);
     let shared = |bytes: f64, instructions: f64| Cost {
         issued: instructions,
         shared: bytes.max(128.0 * instructions),
@@ -80,7 +79,11 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>
     let is_shared = first.is_some_and(|ty| matches!(ty.elem, Elem::Ptr(_, AddressSpace::Shared)));
     // What comes through the L1 cache takes the way of shared memory, for longer.
     let through_cache = |cost: Cost| Cost {
-        shared: if is_shared { cost.shared } else { CACHE * cost.shared },
+        shared: if is_shared {
+            cost.shared
+        } else {
+            CACHE * cost.shared
+        },
         ..cost
     };
     match data.op {
@@ -104,7 +107,10 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>
             let cost = result.map_or(Cost::default(), |ty| shared(bytes(ty), 1.0));
             through_cache(cost)
         }
-        ThreadOp::St => through_cache(shared(data.args.get(1).map_or(0.0, |&value| bytes(ty(value))), 1.0)),
+        ThreadOp::St => through_cache(shared(
+            data.args.get(1).map_or(0.0, |&value| bytes(ty(value))),
+            1.0,
+        )),
         ThreadOp::LdMatrix => shared(128.0 * count, 1.0),
         ThreadOp::StMatrix => {
             let words = data.args.get(1).map_or(0.0, |&value| registers(ty(value)));
@@ -114,14 +120,20 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>
             issued: 1.0,
             ..Cost::default()
         },
-        ThreadOp::ShflBfly | ThreadOp::ShflIdx | ThreadOp::ShflUp | ThreadOp::ShflDown | ThreadOp::Redux => Cost {
+        ThreadOp::ShflBfly
+        | ThreadOp::ShflIdx
+        | ThreadOp::ShflUp
+        | ThreadOp::ShflDown
+        | ThreadOp::Redux => Cost {
             issued: count,
             shared: 128.0 * count,
             latency: EXCHANGE,
             ..Cost::default()
         },
         _ => match class {
-            Class::Elementwise if data.op == ThreadOp::Bitcast || data.op == ThreadOp::PtrCast => Cost::default(),
+            Class::Elementwise if data.op == ThreadOp::Bitcast || data.op == ThreadOp::PtrCast => {
+                Cost::default()
+            }
             Class::Elementwise => simple(1.0),
             Class::Constant | Class::Shape => Cost::default(),
             _ => Cost {
@@ -151,7 +163,10 @@ fn mma(func: &ThreadFunction, inst: Inst) -> Cost {
     };
     let info = unit.info();
     let [_, _, of_sum] = unit.tile_registers();
-    let sums = data.args.get(2).map_or(0, |&c| u32::from(func.dfg.ty(c).count));
+    let sums = data
+        .args
+        .get(2)
+        .map_or(0, |&c| u32::from(func.dfg.ty(c).count));
     let tiles = f64::from(sums / of_sum.max(1));
     let [rows, inner] = unit.steps();
     Cost {
@@ -173,7 +188,10 @@ fn wgmma(func: &ThreadFunction, inst: Inst) -> Cost {
     let steps = pairs.len() as f64;
     // What stands in shared memory is read for each product: 64 rows, and all columns.
     let bytes = f64::from(info.inner * info.scalars[0].bits() / 8);
-    let described = data.args.get(1).is_some_and(|&a| func.dfg.ty(a).elem == Elem::I64);
+    let described = data
+        .args
+        .get(1)
+        .is_some_and(|&a| func.dfg.ty(a).elem == Elem::I64);
     let rows = if described { 64.0 } else { 0.0 };
     let products = f64::from(64 * columns * info.inner) * slowness(unit);
     Cost {
@@ -204,7 +222,8 @@ pub(super) fn varying(func: &ThreadFunction) -> EntitySet<Value> {
                 ThreadOp::Ld => data.args.first().is_some_and(|&at| varying.contains(at)),
                 _ => {
                     let class = data.op.info().effects.class;
-                    let is_computed = matches!(class, Class::Constant | Class::Elementwise | Class::Shape);
+                    let is_computed =
+                        matches!(class, Class::Constant | Class::Elementwise | Class::Shape);
                     !is_computed || data.args.iter().any(|&arg| varying.contains(arg))
                 }
             };

@@ -16,7 +16,7 @@
 //! - **Agents** ([`agent`]) are four warps each; they execute instructions in order, and stand still where a result is not there
 //!   yet. Costs ([`cost`]) are those of the throughput table of the CUDA programming guide; a product of a warpgroup of
 //!   `64 x n x 16` takes `n / 2` clocks, or the time in which shared memory gives its operands, `(64 + n) * 32 / 128`.
-//! - **Servers** ([`sm`]) are what agents share; who asks first is served first. Bytes pass the way to the L2 cache, and the part of them that
+//! - **Servers** ([`servers`]) are what agents share; who asks first is served first. Bytes pass the way to the L2 cache, and the part of them that
 //!   no cache has takes its share of the memory's bandwidth.
 //! - **Reuse** ([`reuse`]): the first requests of all CTAs that run at once are compared; the part of a source that is
 //!   asked for the first time comes from memory.
@@ -43,20 +43,24 @@
 //! ```
 
 mod agent;
+mod compute;
 mod cost;
 mod figures;
 mod prepared;
 mod report;
 mod reuse;
 mod scalar;
+mod servers;
 mod setting;
 mod sm;
 mod step;
 #[cfg(test)]
 mod tests;
+mod tracking;
+mod waiting;
 
 pub use figures::Figures;
-pub use sm::Resource;
+pub use servers::Resource;
 
 use crate::error::CompileError;
 use crate::ir::function::TileFunction;
@@ -105,7 +109,11 @@ impl Model {
     /// # Errors
     ///
     /// Those of [`compile`](crate::compile::compile).
-    pub fn of(func: &TileFunction, target: Target, options: &Options) -> Result<Option<Model>, CompileError> {
+    pub fn of(
+        func: &TileFunction,
+        target: Target,
+        options: &Options,
+    ) -> Result<Option<Model>, CompileError> {
         match Figures::of(target) {
             Some(figures) => Model::on(func, target, options, figures).map(Some),
             None => Ok(None),
@@ -117,7 +125,12 @@ impl Model {
     /// # Errors
     ///
     /// Those of [`compile`](crate::compile::compile).
-    pub fn on(func: &TileFunction, target: Target, options: &Options, figures: Figures) -> Result<Model, CompileError> {
+    pub fn on(
+        func: &TileFunction,
+        target: Target,
+        options: &Options,
+        figures: Figures,
+    ) -> Result<Model, CompileError> {
         let mapped = Prepared::of(func, target, options)?;
         let plain = match mapped.thread.maps.is_empty() {
             true => None,

@@ -31,7 +31,11 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    pub(super) fn of(func: &TileFunction, target: Target, options: &Options) -> Result<Prepared, CompileError> {
+    pub(super) fn of(
+        func: &TileFunction,
+        target: Target,
+        options: &Options,
+    ) -> Result<Prepared, CompileError> {
         let mut last = None;
         let kernel = compile_with(func, target, options, &mut |_, snapshot| {
             if let Snapshot::Thread(thread) = snapshot {
@@ -83,6 +87,8 @@ fn busiest(thread: &ThreadFunction, costs: &SecondaryMap<Inst, Cost>) -> Block {
     };
     let blocks = thread.order.blocks.iter().copied();
     let weighed = blocks.map(|block| (weight(block), block));
-    let most = weighed.max_by(|((depth, issued), _), ((other, more), _)| depth.cmp(other).then(issued.total_cmp(more)));
+    let most = weighed.max_by(|((depth, issued), _), ((other, more), _)| {
+        depth.cmp(other).then(issued.total_cmp(more))
+    });
     most.map_or(thread.entry, |(_, block)| block)
 }

@@ -28,15 +28,24 @@ impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut row = |name: &str, value: String| writeln!(f, "{name:24} {value}");
         row("expected time", format!("{:.1} us", self.micros))?;
-        row("bound by", self.bound().map_or("latency", Resource::name).to_owned())?;
+        row(
+            "bound by",
+            self.bound().map_or("latency", Resource::name).to_owned(),
+        )?;
         for &(resource, busy) in self.busy.iter().filter(|(_, busy)| *busy >= LEAST) {
-            row(&format!("busy: {}", resource.name()), format!("{:.0} %", 100.0 * busy))?;
+            row(
+                &format!("busy: {}", resource.name()),
+                format!("{:.0} %", 100.0 * busy),
+            )?;
         }
         row("resident CTAs", self.resident.to_string())?;
         row("waves", format!("{:.2}", self.waves))?;
         row("persistent", self.persistent.to_string())?;
         if self.guessed {
-            row("depends on data", "branches are taken not to be taken".to_owned())?;
+            row(
+                "depends on data",
+                "branches are taken not to be taken".to_owned(),
+            )?;
         }
         Ok(())
     }

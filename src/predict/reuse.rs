@@ -5,9 +5,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::agent::State;
 use super::figures::Figures;
-use super::sm::Sm;
 use super::prepared::Prepared;
 use super::setting::Setting;
+use super::sm::Sm;
 use crate::ir::attrs::Attrs;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{AddressSpace, Elem};
@@ -43,7 +43,12 @@ const STEPS: usize = 3000;
 const SILENT: usize = 400;
 
 /// For each source the part of its bytes that is asked for the first time.
-pub(super) fn first_time(kernel: &Prepared, setting: &Setting<'_>, figures: &Figures, ctas: u64) -> FxHashMap<Source, f64> {
+pub(super) fn first_time(
+    kernel: &Prepared,
+    setting: &Setting<'_>,
+    figures: &Figures,
+    ctas: u64,
+) -> FxHashMap<Source, f64> {
     let mut found: FxHashMap<Source, (u64, FxHashSet<(u64, u64)>)> = FxHashMap::default();
     for cta in 0..ctas {
         let mut sm = Sm::new(kernel, setting, figures);
@@ -88,14 +93,18 @@ impl Sm<'_> {
                 let source = self.moved_box(at, data, 1, 4)?.source;
                 let coords = data.args.get(4..)?.iter();
                 let key = coords.fold(0_u64, |key, &coord| {
-                    key.wrapping_mul(1 << 24).wrapping_add(agent.number(coord).unwrap_or(0))
+                    key.wrapping_mul(1 << 24)
+                        .wrapping_add(agent.number(coord).unwrap_or(0))
                 });
                 Some((source, (0, key)))
             }
             ThreadOp::Ld | ThreadOp::CpAsync => {
                 let is_copy = data.op == ThreadOp::CpAsync;
                 let pointer = *data.args.get(usize::from(is_copy))?;
-                if !matches!(thread.dfg.ty(pointer).elem, Elem::Ptr(_, AddressSpace::Global)) {
+                if !matches!(
+                    thread.dfg.ty(pointer).elem,
+                    Elem::Ptr(_, AddressSpace::Global)
+                ) {
                     return None;
                 }
                 let offset = match is_copy {
@@ -106,7 +115,9 @@ impl Sm<'_> {
                 Some((Source::pointer(address), (1, address)))
             }
             ThreadOp::Atom => {
-                let address = agent.number(*data.args.first()?)?.wrapping_add_signed(offset);
+                let address = agent
+                    .number(*data.args.first()?)?
+                    .wrapping_add_signed(offset);
                 Some((Source::changed(address), (2, address)))
             }
             _ => None,

@@ -6,7 +6,8 @@ use super::agent::{Agent, Known};
 use super::figures::Figures;
 use super::prepared::Prepared;
 use super::reuse::{ARGUMENT, Source, first_time};
-use super::sm::{Outcome, Resource, Sm};
+use super::servers::Resource;
+use super::sm::{Outcome, Sm};
 use super::{Estimate, Launch};
 use crate::ir::recipe::Number;
 use crate::ir::types::Elem;
@@ -76,7 +77,9 @@ impl Prepared {
                 numbers.collect()
             };
             let bytes = i64::from(map.elem.bytes());
-            let pitches = numbers(&map.strides).into_iter().map(|n| n.wrapping_mul(bytes));
+            let pitches = numbers(&map.strides)
+                .into_iter()
+                .map(|n| n.wrapping_mul(bytes));
             // How many times as long as rows that fill lines of the cache those take that do not, which counts where the cache is what is short:
             // where many ask it.
             let asked = active / sms as f64;
@@ -101,7 +104,12 @@ impl Prepared {
         if self.persistent {
             setting.ctas = [(sms * at_once).min(total) as u32, 1, 1];
         }
-        setting.first = first_time(self, &setting, figures, (sms * at_once.min(MOST_COMPARED)).min(total));
+        setting.first = first_time(
+            self,
+            &setting,
+            figures,
+            (sms * at_once.min(MOST_COMPARED)).min(total),
+        );
         // Half as many say what each of those that are left out adds.
         let most = (6 * at_once).max(12);
         let (outcome, clocks) = if per_sm <= most + at_once {
@@ -131,7 +139,14 @@ impl Prepared {
     }
 
     /// Simulates a multiprocessor that executes so many programs, at most `at_once` CTAs at a time.
-    fn simulate(&self, count: u64, at_once: u64, total: u64, setting: &mut Setting<'_>, figures: &Figures) -> Option<Outcome> {
+    fn simulate(
+        &self,
+        count: u64,
+        at_once: u64,
+        total: u64,
+        setting: &mut Setting<'_>,
+        figures: &Figures,
+    ) -> Option<Outcome> {
         let grid = setting.launch.grid;
         let sms = u64::from(figures.sms);
         let ctas: Vec<u64> = if self.persistent {

@@ -347,11 +347,15 @@ impl<'a> Tuner<'a> {
                 }
                 (None, Ok(_)) if self.top.is_some_and(|top| top <= measured) => {
                     // It says something of this run alone, and is not kept.
-                    let reason = format!("the model of time expects {measured} others to be faster");
-                    rows.push((i, Row {
-                        config: config.clone(),
-                        outcome: Outcome::Skipped(reason),
-                    }));
+                    let reason =
+                        format!("the model of time expects {measured} others to be faster");
+                    rows.push((
+                        i,
+                        Row {
+                            config: config.clone(),
+                            outcome: Outcome::Skipped(reason),
+                        },
+                    ));
                     continue;
                 }
                 (None, Err(error)) => (Outcome::Failed(error.to_string()), true),
@@ -373,11 +377,17 @@ impl<'a> Tuner<'a> {
             if let Outcome::Measured(cost) = outcome {
                 best = best.min(cost);
             }
-            measured += usize::from(matches!(outcome, Outcome::Measured(_) | Outcome::Hopeless(_)));
-            rows.push((i, Row {
-                config: config.clone(),
+            measured += usize::from(matches!(
                 outcome,
-            }));
+                Outcome::Measured(_) | Outcome::Hopeless(_)
+            ));
+            rows.push((
+                i,
+                Row {
+                    config: config.clone(),
+                    outcome,
+                },
+            ));
         }
         report(total, "done");
         rows.sort_by_key(|(at, _)| *at);
