@@ -3,7 +3,7 @@ configurations.
 
 usage: choices.py prepare FOLDER TILELIFT SEED COUNT     compiles for TARGET (sm_90a); needs no GPU
        choices.py run FOLDER SEED,.. COUNT,.. RESULTS     measures them in this order, as long as LIMIT (120) seconds are not over
-       choices.py report FOLDER TILELIFT RESULTS          what the model says beside what was measured; needs no GPU
+       choices.py report FOLDER TILELIFT SEED,.. COUNT,.. RESULTS     what the model chooses beside what was the best; needs no GPU
 
 A time is the median of launches by events, the L2 cache flushed before each; results are compared with the library's. COUNT 0 means
 large products and the other kernels: attention, rows, elements.
@@ -205,12 +205,49 @@ def run(folder, groups, results):
     print(clock.stdout.strip(), f"{time.monotonic() - began:.0f} s", flush=True)
 
 
+def expected(folder, tilelift, case, config):
+    """Microseconds that the model expects, or None."""
+    params = json.loads((folder / f"{case.key(config)}.json").read_text())["params"]
+    given = [a for a in case.args if not isinstance(a, Const) and a.entry(config) != "i32:1"]
+    numbers = [f"{p['name']}={a.value}" for a, p in zip(given, params) if isinstance(a, Number) and isinstance(a.value, int)]
+    line = " ".join([f"grid({','.join(map(str, case.grid(config)))})", *numbers])
+    run = subprocess.run([tilelift, "compile", KERNELS / case.file, *case.command(config), "--emit", "stats", "--json", "--args", line],
+                         capture_output=True, text=True)
+    return json.loads(run.stdout)["expected"]["microseconds"] if run.returncode == 0 else None
+
+
+def report(folder, tilelift, groups, results):
+    """For each case how much longer the first choice takes than the best measured, and the best of the first three."""
+    rows = {(row["group"], row["name"]): row for row in json.loads(results.read_text())["cases"]}
+    lost = []
+    for number, group in enumerate(groups):
+        for case in group:
+            entries = [entry for entry in rows.get((number, case.name), {"configs": []})["configs"] if "times" in entry]
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                times = list(pool.map(lambda entry: expected(folder, tilelift, case, entry["config"]), entries))
+            order = sorted((time, min(entry["times"])) for time, entry in zip(times, entries) if time is not None)
+            if len(order) < 2:
+                continue
+            best = min(measured for _, measured in order)
+            first, three = order[0][1] / best, min(measured for _, measured in order[:3]) / best
+            lost.append((first, three))
+            print(f"{case.name:44}{best:9.1f}{order[0][0]:9.1f}{first:8.3f}{three:8.3f}", flush=True)
+    first, three = zip(*lost)
+    print(f"{len(lost)} cases; first choice: {statistics.mean(first):.3f} of the best, {sum(x <= 1.07 for x in first)} within 7 %, "
+          f"worst {max(first):.2f}; best of three: {statistics.mean(three):.3f}, {sum(x <= 1.02 for x in three)} within 2 %, worst {max(three):.2f}")
+
+
+def groups_of(seeds, counts):
+    return [cases(int(seed), int(count)) for seed, count in zip(seeds.split(","), counts.split(","), strict=True)]
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["prepare", folder, tilelift, seed, count]:
             print(prepare(Path(folder), tilelift, cases(int(seed), int(count))), "kernels")
         case ["run", folder, seeds, counts, results]:
-            pairs = zip(seeds.split(","), counts.split(","), strict=True)
-            run(Path(folder), [cases(int(seed), int(count)) for seed, count in pairs], Path(results))
+            run(Path(folder), groups_of(seeds, counts), Path(results))
+        case ["report", folder, tilelift, seeds, counts, results]:
+            report(Path(folder), tilelift, groups_of(seeds, counts), Path(results))
         case _:
             sys.exit(__doc__)
