@@ -144,6 +144,8 @@ pub mod pipeline;
 
 pub mod compile;
 
+pub mod predict;
+
 pub mod stages;
 
 #[cfg(feature = "serde")]

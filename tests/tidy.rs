@@ -315,7 +315,7 @@ const READS_PROMISES: &[&str] = &[
     "src/fuzzing/batch.rs",
     "src/interp/mod.rs",
     "src/ir/hints.rs",
-    "src/ptx/write.rs",
+    "src/ptx/module.rs",
     "src/runtime/api/program.rs",
     "src/runtime/build/rust_module.rs",
     "src/text/print.rs",

@@ -43,6 +43,14 @@ impl Loops {
         self.0.iter().any(|inside| inside.contains(block))
     }
 
+    /// How many loops a block is in.
+    pub(crate) fn depth(&self, block: Block) -> usize {
+        self.0
+            .iter()
+            .filter(|inside| inside.contains(block))
+            .count()
+    }
+
     /// Whether a block is executed several times for one value: it is in a loop that the value comes from outside of.
     pub(crate) fn repeat(&self, func: &ThreadFunction, block: Block, value: Value) -> bool {
         let Some(home) = home(func, value) else {

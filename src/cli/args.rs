@@ -100,7 +100,7 @@ pub(super) enum Emit {
     Machine,
     /// PTX.
     Ptx,
-    /// Conversions and their bytes, instructions, registers; with --json the occupancy, too.
+    /// Conversions and their bytes, instructions, registers; with --json the occupancy, too; with --args the expected time.
     Stats,
     /// A Rust module with the PTX and a typed launch function.
     Rust,
@@ -327,6 +327,10 @@ pub(super) struct CompileArgs {
     /// What to write.
     #[arg(long, value_enum, default_value_t = Emit::Ptx)]
     pub(super) emit: Emit,
+    /// With --emit stats: what is launched, as a run line (`run --help`) that gives the grid and the kernel's whole numbers; then the time
+    /// that the launch is expected to take is told, and what bounds it.
+    #[arg(long = "args", value_name = "LINE", allow_hyphen_values = true)]
+    pub(super) line: Option<String>,
     /// With --emit rust: machine code beside the PTX, by the GPU's driver or by ptxas.
     #[arg(long)]
     pub(super) cubin: bool,
@@ -492,6 +496,9 @@ pub(super) struct TuneArgs {
     /// The target, as in sm_80 or 80; else the GPU present, else sm_80.
     #[arg(short = 't', long, value_name = "TARGET")]
     pub(super) target: Option<String>,
+    /// Measure no more than so many: those that the model of time expects to be the fastest.
+    #[arg(long, value_name = "N")]
+    pub(super) top: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(super) device: DeviceArgs,
     /// Write JSON in place of the table.

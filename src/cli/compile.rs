@@ -31,6 +31,10 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         let message = "--cubin goes with --emit rust";
         return Err(Failure::Usage(message.to_owned()));
     }
+    if args.line.is_some() && args.emit != Emit::Stats {
+        let message = "--args goes with --emit stats";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     if args.emit == Emit::Cubin && args.out.is_none() && std::io::stdout().is_terminal() {
         let message = "machine code is not for a terminal: -o FILE, or `-o -` all the same";
         return Err(Failure::Usage(message.to_owned()));
@@ -70,6 +74,9 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         }
         _ => None,
     };
+    let expected = args.line.as_deref();
+    let expected = expected.map(|line| stats::expected(&kernel, line));
+    let expected = expected.transpose()?;
     let mut machine_code = None;
     let text = match (&compiled, stage) {
         (Some(compiled), _) if args.emit == Emit::Rust => {
@@ -102,8 +109,13 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
             }
         }
         (Some(compiled), Stage::Ptx) => compiled.ptx.clone(),
-        (Some(compiled), Stage::Stats) if args.kernel.json => stats::json(compiled, options),
-        _ => emit(func, target, options, stage).map_err(refused)?,
+        (Some(compiled), Stage::Stats) if args.kernel.json => {
+            stats::json(compiled, options, expected.as_ref())
+        }
+        _ => {
+            let expected = expected.map_or(String::new(), |expected| expected.to_string());
+            emit(func, target, options, stage).map_err(refused)? + &expected
+        }
     };
     if let (Some(path), Some(compiled)) = (&args.meta, &compiled) {
         let beside = path.with_extension("plain.ptx");

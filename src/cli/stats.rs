@@ -1,13 +1,58 @@
-//! `tilelift compile --emit stats --json`: what the compiler counted, as the library serialises it, and how many programs a
-//! multiprocessor holds.
+//! `tilelift compile --emit stats`: with `--json` what the compiler counted, as the library serialises it, and how many programs a
+//! multiprocessor holds; with `--args` what the model of time says of a launch.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::input::Kernel;
+use super::{Failure, Result};
 use crate::compile::CompiledKernel;
+use crate::filetest::run::launch::whole_numbers;
+use crate::predict::{Estimate, Launch, Model};
 use crate::settings::{Options, Target, Usage, spilled_bytes};
 
+/// What the launch of a run line is expected to take.
+pub(super) fn expected(kernel: &Kernel, words: &str) -> Result<Estimate> {
+    let wrong = |problem: String| Failure::Input(format!("--args: {problem}"));
+    let (grid, numbers) = whole_numbers(&kernel.func, words).map_err(wrong)?;
+    let model = Model::of(&kernel.func, kernel.target, &kernel.options);
+    let model = model.map_err(|error| kernel.refused(&error))?;
+    let model = model.ok_or_else(|| {
+        let target = kernel.target;
+        wrong(format!(
+            "too little is known of devices of {target} to expect a time"
+        ))
+    })?;
+    let launch = Launch {
+        grid,
+        numbers: &numbers,
+    };
+    let estimate = model.estimate(&launch);
+    estimate.ok_or_else(|| wrong("the model of time does not follow this launch".to_owned()))
+}
+
+/// An estimate in the file.
+fn expected_json(estimate: &Estimate) -> Value {
+    let busy = estimate.busy.iter();
+    let busy: serde_json::Map<String, Value> = busy
+        .map(|(resource, busy)| (resource.name().to_owned(), json!(busy)))
+        .collect();
+    json!({
+        "microseconds": estimate.micros,
+        "bound_by": estimate.bound().map(|resource| resource.name()),
+        "busy": busy,
+        "resident_ctas": estimate.resident,
+        "waves": estimate.waves,
+        "persistent": estimate.persistent,
+        "depends_on_data": estimate.guessed,
+    })
+}
+
 /// The file.
-pub(super) fn json(kernel: &CompiledKernel, options: &Options) -> String {
+pub(super) fn json(
+    kernel: &CompiledKernel,
+    options: &Options,
+    expected: Option<&Estimate>,
+) -> String {
     let meta = &kernel.meta;
     let threads = 32 * meta.num_warps;
     let machine = &kernel.stats.machine;
@@ -19,7 +64,7 @@ pub(super) fn json(kernel: &CompiledKernel, options: &Options) -> String {
         shared: meta.shared,
     };
     let resident = meta.target.resident(usage);
-    let file = json!({
+    let mut file = json!({
         "kernel": meta.name,
         "target": meta.target.to_string(),
         "num_warps": meta.num_warps,
@@ -34,6 +79,9 @@ pub(super) fn json(kernel: &CompiledKernel, options: &Options) -> String {
             "limited_by": limited_by(meta.target, usage, resident),
         },
     });
+    if let Some(estimate) = expected {
+        file["expected"] = expected_json(estimate);
+    }
     format!("{file:#}\n")
 }
 

@@ -27,7 +27,10 @@ pub(super) fn tune(args: &TuneArgs) -> Result<ExitCode> {
     let program = Program::python(&source.name, &source.text).map_err(failed)?;
     let device = device(args.target.as_deref(), &args.device, args.steps)?;
     let name = args.name.as_deref();
-    let tuner = program.tuner(name).map_err(failed)?;
+    let mut tuner = program.tuner(name).map_err(failed)?;
+    if let Some(top) = args.top {
+        tuner = tuner.top(top.get());
+    }
     let mut kernel = device.kernel(&program, name).map_err(failed)?;
     let mut constants = Vec::new();
     for entry in &args.constants {

@@ -8,6 +8,7 @@
 //!
 //! - **Skipped**: what a pruning hook refuses, what does not compile, what cannot fit the device by what the compiler
 //!   predicts. Each with its reason, none stops the others.
+//! - **Left out** on request ([`Tuner::top`]): what the model of time expects to be slower than so many others.
 //! - **Timed** on a GPU by events, after the cache of the device was flushed, until the time for a configuration is used
 //!   up. One that is slower than the best so far by [`Measure::hopeless`] after a few launches is not timed further.
 //! - **Without a GPU** the cost is what the emulator counts (instructions and memory sectors), or what a function of the
@@ -118,6 +119,8 @@ pub struct Tuner<'a> {
     heuristics: bool,
     progress: Option<Progress<'a>>,
     measure: Measure,
+    /// How many are measured, if not all.
+    top: Option<usize>,
     bar: bool,
 }
 
@@ -185,6 +188,16 @@ impl<'a> Tuner<'a> {
     #[must_use]
     pub fn cost(mut self, cost: Cost<'a>) -> Tuner<'a> {
         self.cost = Some(cost);
+        self
+    }
+
+    /// Measures no more than so many configurations: those that the model of time ([`predict`](crate::predict)) expects to be the
+    /// fastest, in that order. What it says nothing of comes first, and those that turn out not to work do not count, so
+    /// that a wrong model costs time and never the result. Without this all are measured. It changes nothing where a cost function chooses
+    /// ([`Tuner::cost`]).
+    #[must_use]
+    pub fn top(mut self, count: usize) -> Tuner<'a> {
+        self.top = Some(count.max(1));
         self
     }
 
@@ -270,7 +283,6 @@ impl<'a> Tuner<'a> {
         };
         let total = self.configs.len();
         let report = self.reporter(total);
-        let mut rows: Vec<Row> = Vec::with_capacity(total);
         let candidates: Vec<Result<Kernel, RuntimeError>> = self
             .configs
             .iter()
@@ -298,11 +310,15 @@ impl<'a> Tuner<'a> {
                 has_empty |= is_empty;
                 is_empty.then(|| Outcome::Skipped("its grid is empty".to_owned()))
             });
-            if let (None, None, Ok(candidate)) = (&outcome, self.cost, candidate) {
+            filtered.push(outcome);
+        }
+        let order = self.order(&candidates, &filtered, grid, args);
+        let first = order.iter().take(self.top.unwrap_or(total));
+        for &at in first {
+            if let (None, None, Ok(candidate)) = (&filtered[at], self.cost, &candidates[at]) {
                 // While the first are timed the others are compiled.
                 candidate.prepare_in_background(args)?;
             }
-            filtered.push(outcome);
         }
         let places = |names: &[String]| -> Result<Vec<&Arg<'_>>, RuntimeError> {
             let found = names.iter().map(|name| self.memories(kernel, args, name));
@@ -319,12 +335,28 @@ impl<'a> Tuner<'a> {
         let mut bench = None;
         let mut best = f64::INFINITY;
         let mut reused = 0;
-        for (i, (config, candidate)) in self.configs.iter().zip(&candidates).enumerate() {
-            report(i, &config.to_string());
+        let mut measured = 0;
+        let mut rows: Vec<(usize, Row)> = Vec::with_capacity(total);
+        for (done, &i) in order.iter().enumerate() {
+            let (config, candidate) = (&self.configs[i], &candidates[i]);
+            report(done, &config.to_string());
             let (outcome, is_new) = match (filtered[i].take(), candidate) {
                 (Some(outcome), _) => {
                     let is_new = results.get(config).is_none();
                     (outcome, is_new)
+                }
+                (None, Ok(_)) if self.top.is_some_and(|top| top <= measured) => {
+                    // It says something of this run alone, and is not kept.
+                    let reason =
+                        format!("the model of time expects {measured} others to be faster");
+                    rows.push((
+                        i,
+                        Row {
+                            config: config.clone(),
+                            outcome: Outcome::Skipped(reason),
+                        },
+                    ));
+                    continue;
                 }
                 (None, Err(error)) => (Outcome::Failed(error.to_string()), true),
                 (None, Ok(candidate)) => {
@@ -345,12 +377,21 @@ impl<'a> Tuner<'a> {
             if let Outcome::Measured(cost) = outcome {
                 best = best.min(cost);
             }
-            rows.push(Row {
-                config: config.clone(),
+            measured += usize::from(matches!(
                 outcome,
-            });
+                Outcome::Measured(_) | Outcome::Hopeless(_)
+            ));
+            rows.push((
+                i,
+                Row {
+                    config: config.clone(),
+                    outcome,
+                },
+            ));
         }
         report(total, "done");
+        rows.sort_by_key(|(at, _)| *at);
+        let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
         // A fraction that is none makes no two costs equal.
         let tie = self.measure.tie;
         let chosen = report::choose(&rows, if tie >= 0.0 { tie } else { 0.0 });
@@ -382,6 +423,32 @@ impl<'a> Tuner<'a> {
             },
             tried,
         }))
+    }
+
+    /// The order in which configurations are looked at: as they stand, or, if not all are measured, what is known already, what the model of
+    /// time says nothing of, and the others by what it expects.
+    fn order(
+        &self,
+        candidates: &[Result<Kernel, RuntimeError>],
+        known: &[Option<Outcome>],
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+    ) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..candidates.len()).collect();
+        if self.top.is_none() || self.cost.is_some() {
+            return order;
+        }
+        let expected = candidates.iter().zip(known).map(|(candidate, known)| {
+            let estimate = match (candidate, known) {
+                (Ok(candidate), None) => candidate.estimate(grid, args).ok().flatten(),
+                _ => None,
+            };
+            estimate.map_or(0.0, |estimate| estimate.micros)
+        });
+        let expected: Vec<f64> = expected.collect();
+        // Stable: of equal ones the first comes first.
+        order.sort_by(|&a, &b| expected[a].total_cmp(&expected[b]));
+        order
     }
 
     /// What can be said of a configuration without launching it; none if it is to be launched.

@@ -142,3 +142,50 @@ fn numbers_are_those_of_the_library() {
     );
     assert!(kernel.stats.machine.memory > 0);
 }
+
+#[test]
+fn what_a_launch_is_expected_to_take_stands_beside_the_counts() {
+    let expect = |target: &str, line: &str, more: &[&str]| {
+        let args = [
+            "compile", "-", "-t", target, "--emit", "stats", "--args", line,
+        ];
+        tilelift(&[&args[..], more].concat(), KERNEL)
+    };
+    let output = expect("sm_90a", "grid(1000) n=256", &[]);
+    assert_eq!(stderr(&output), "");
+    let text = stdout(&output);
+    for row in [
+        "layout conversions",
+        "expected time ",
+        "bound by ",
+        "resident CTAs",
+        "waves ",
+    ] {
+        assert!(text.contains(row), "{text}");
+    }
+    let output = expect("sm_90a", "grid(1000) n=256", &["--json"]);
+    let written: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let micros = written["expected"]["microseconds"].as_f64();
+    assert!(micros.is_some_and(|micros| micros > 1.0), "{written}");
+    assert_eq!(written["expected"]["depends_on_data"], false);
+    for (target, line, words) in [
+        ("sm_90a", "grid(4)", "parameter `n` gets no number"),
+        (
+            "sm_90a",
+            "grid(4) m=3 n=4",
+            "the kernel takes no argument `m`; it takes x, n",
+        ),
+        (
+            "sm_80",
+            "grid(4) n=4",
+            "too little is known of devices of sm_80",
+        ),
+    ] {
+        let output = expect(target, line, &[]);
+        assert!(!output.status.success());
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
+    let args = ["compile", "-", "-t", "sm_90a", "--args", "grid(4) n=4"];
+    let output = tilelift(&args, KERNEL);
+    assert!(stderr(&output).contains("--args goes with --emit stats"));
+}

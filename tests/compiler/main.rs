@@ -29,4 +29,6 @@ mod reports;
 mod spills;
 mod targets;
 mod tensor_ptr;
+#[cfg(feature = "triton")]
+mod times;
 mod ulp;

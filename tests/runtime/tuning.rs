@@ -4,9 +4,12 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Mutex;
 
+use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
-    Arg, Buffer, Constant, Constants, Graph, Kernel, NONE, Program, RuntimeError,
+    Arg, Buffer, Constant, Constants, Device, DeviceOptions, Graph, Kernel, NONE, Program,
+    RuntimeError,
 };
+use tilelift::settings::Target;
 use tilelift::tune::{Autotuned, Config, Outcome, Tuner};
 
 use crate::tools::{add_program, emulator};
@@ -90,6 +93,88 @@ fn the_cheapest_is_chosen_and_known_afterwards() {
         (&x, &x, &out, 992),
     );
     assert_eq!(tuned.expect("one of them works").report.reused, 0);
+}
+
+#[test]
+fn the_best_by_the_model_are_measured_and_no_others() {
+    let hopper = |dir: &Path| {
+        let device = Device::emulator_with(DeviceOptions {
+            target: Some(Target::SM_90A),
+            cache: Cache::new(Settings::new(dir)),
+            ..DeviceOptions::plain()
+        });
+        let kernel = device.kernel(&add_program(), "add");
+        (kernel.expect("there is a kernel"), device)
+    };
+    // One of them cannot be compiled: it does not count.
+    let configs = [100, 64, 128, 256].map(|block| Config::new().constant("BLOCK", block));
+    let measured = |kernel: &Kernel, tuner: Tuner<'_>| {
+        let device = kernel.device();
+        let x = Buffer::from_slice(device, &[1.0_f32; 1000]).expect("there is memory");
+        let out: Buffer<f32> = Buffer::new(device, 1000).expect("there is memory");
+        let tuned = tuner.tune(kernel, &device.stream(), &grid, (&x, &x, &out, 1000));
+        let report = tuned.expect("one of them works").report;
+        assert_eq!(report.rows.len(), 4);
+        let blocks: Vec<String> = report.rows.iter().map(|r| r.config.to_string()).collect();
+        assert_eq!(
+            blocks[0], "BLOCK=100",
+            "rows stand in the order of the list"
+        );
+        let left_out = report.rows.iter().filter(|row| match &row.outcome {
+            Outcome::Skipped(reason) => reason.contains("the model of time expects"),
+            _ => false,
+        });
+        let left_out = left_out.count();
+        let works = |row: &&tilelift::tune::Row| matches!(row.outcome, Outcome::Measured(_));
+        (
+            report.rows.iter().filter(works).count(),
+            left_out,
+            report.reused,
+        )
+    };
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let (kernel, _device) = hopper(dir.path());
+    assert_eq!(
+        measured(&kernel, Tuner::new(configs.clone()).top(2)),
+        (2, 1, 0)
+    );
+    // What was left out is not known from then on.
+    let (kernel, _device) = hopper(dir.path());
+    assert_eq!(measured(&kernel, Tuner::new(configs.clone())), (3, 0, 3));
+    // A device that the model knows nothing of.
+    let (kernel, ..) = add(None);
+    assert_eq!(measured(&kernel, Tuner::new(configs).top(1)), (1, 2, 0));
+}
+
+#[test]
+fn what_a_launch_takes_is_estimated_before_it_is_assembled() {
+    let device = Device::emulator_with(DeviceOptions {
+        target: Some(Target::SM_90A),
+        ..DeviceOptions::plain()
+    });
+    let kernel = device
+        .kernel(&add_program(), "add")
+        .expect("there is a kernel");
+    let kernel = kernel
+        .constant("BLOCK", 128)
+        .expect("it has such a constant");
+    let x = Buffer::from_slice(&device, &[1.0_f32; 1000]).expect("there is memory");
+    let estimate = kernel
+        .estimate(&grid, (&x, &x, &x, 1000))
+        .expect("it compiles");
+    let estimate = estimate.expect("the target has figures");
+    assert!(estimate.micros > 1.0 && !estimate.guessed, "{estimate}");
+    // Eight programs on 132 multiprocessors.
+    assert!(estimate.waves < 0.1, "{estimate}");
+    let far = kernel.estimate([1 << 20, 1, 1], (&x, &x, &x, 1000));
+    let far = far.expect("it compiles").expect("the target has figures");
+    assert!(far.micros > 10.0 * estimate.micros, "{far}");
+    assert!(
+        kernel
+            .variants()
+            .iter()
+            .all(|v| v.timing.assemble.is_zero())
+    );
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use super::exec::{ArgValue, Argument, Job, by_lines};
 use super::interpreter::count;
-use super::line::RunLine;
+use super::line::{ArgSpec, RunLine};
 use super::one::check_programs;
-use super::{Setup, arguments};
+use super::{Setup, arguments, number, quoted, spec_of};
 use crate::emu;
 use crate::interp;
 use crate::ir::function::TileFunction;
-use crate::ir::types::Scalar;
+use crate::ir::types::{Elem, Scalar};
 use crate::limits::BENCH_BYTES;
 use crate::runtime::{ArgList, Buffer, DType, Device, Pointer, RuntimeError, bf16, f16};
 
@@ -19,6 +19,40 @@ pub(crate) struct LaunchLine {
     /// For each parameter what it points to, if it is a pointer.
     pub(super) pointees: Vec<Option<Scalar>>,
     pub(super) steps: Option<u64>,
+}
+
+/// The grid of a line, and the whole numbers that it gives to a kernel's parameters; none for parameters of other types, which
+/// the line may leave out.
+pub(crate) fn whole_numbers(
+    func: &TileFunction,
+    words: &str,
+) -> Result<([u32; 3], Vec<Option<i64>>), String> {
+    let run = RunLine::parse_within(words, BENCH_BYTES)?;
+    let names = &func.param_names;
+    if let Some((name, _)) = run.args.iter().find(|(name, _)| !names.contains(name)) {
+        let (name, names) = (quoted(name), names.join(", "));
+        return Err(format!(
+            "the kernel takes no argument `{name}`; it takes {names}"
+        ));
+    }
+    let params = func.params().iter().zip(names);
+    let numbers = params.map(|(&param, name)| {
+        let elem = func.dfg.ty(param).elem;
+        match (elem.is_int(), spec_of(&run, name)?) {
+            (false, _) => Ok(None),
+            (true, Some(ArgSpec::Number(text))) => {
+                let unused = 64 - elem.bits();
+                let bits = number::parse(text, elem)?;
+                Ok(Some(match elem {
+                    Elem::I1 => bits as i64,
+                    _ => ((bits << unused) as i64) >> unused,
+                }))
+            }
+            (true, _) => Err(format!("parameter `{}` gets no number", quoted(name))),
+        }
+    });
+    let numbers: Result<Vec<Option<i64>>, String> = numbers.collect();
+    Ok((run.grid, numbers?))
 }
 
 /// Buffers on a device, and the arguments that lead to them.

@@ -20,6 +20,7 @@ use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 
+use crate::predict::Estimate;
 use crate::settings::Promote;
 use crate::stages::Stage;
 
@@ -308,6 +309,26 @@ impl Kernel {
         deadline: &Deadline,
     ) -> Result<Prediction, RuntimeError> {
         args.with(|args| predict(&self.inner, &self.inner.classes(args)?, deadline))
+    }
+
+    /// What the model of time expects of such a launch on the device's target ([`predict`](crate::predict)), without
+    /// assembling or launching anything. None for devices of which the model knows too little, for kernels compiled ahead of time, and for
+    /// launches that it does not follow.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Kernel::launch`] that are known before anything is assembled.
+    pub fn estimate<'g>(
+        &self,
+        grid: impl Into<Grid<'g>>,
+        args: impl Args,
+    ) -> Result<Option<Estimate>, RuntimeError> {
+        let grid = grid.into();
+        args.with(|args| {
+            let typed = self.inner.typed(args)?;
+            let args = typed.as_ref().map_or(args, ArgList::as_slice);
+            self.inner.estimate(grid, args, &self.inner.classes(args)?)
+        })
     }
 
     /// Begins to compile the variant for such arguments on another thread. A launch that comes earlier waits for it.

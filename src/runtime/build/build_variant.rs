@@ -21,6 +21,7 @@ use crate::ir::function::Asked;
 use crate::pipeline::Snapshot;
 use crate::settings::{Target, Usage, spilled_bytes};
 
+use crate::runtime::api::constant::Constant;
 use crate::runtime::api::deadline::{Deadline, FOREVER, Stopped};
 use crate::runtime::api::device::Backend;
 use crate::runtime::api::error::RuntimeError;
@@ -134,17 +135,10 @@ pub(in crate::runtime) fn build(
         _ => None,
     };
     kernel.device.record().add(kernel, classes);
-    let defaults = stored.constants.iter().filter_map(|(name, text)| {
-        let is_constexpr = |param: &Param| param.constexpr && param.name == *name;
-        let is_default =
-            kernel.params.iter().any(is_constexpr) && kernel.options.constant(name).is_none();
-        let value = is_default.then(|| kernel.source.read_constant(text))?;
-        Some((name.clone(), value?))
-    });
     Ok(Executable {
         report,
         served,
-        defaults: defaults.collect(),
+        defaults: defaults(kernel, &stored.constants),
         is_plain: AtomicBool::new(false),
         printed: Mutex::default(),
         #[cfg(feature = "cuda")]
@@ -160,6 +154,21 @@ pub(in crate::runtime) fn build(
         ptx: stored.ptx,
         replaced: stored.replaced,
     })
+}
+
+/// Values of `constexpr` parameters that were not given, of all parameters that have become constants.
+pub(in crate::runtime) fn defaults(
+    kernel: &Blueprint,
+    constants: &[(String, String)],
+) -> Vec<(String, Constant)> {
+    let defaults = constants.iter().filter_map(|(name, text)| {
+        let is_constexpr = |param: &Param| param.constexpr && param.name == *name;
+        let is_default =
+            kernel.params.iter().any(is_constexpr) && kernel.options.constant(name).is_none();
+        let value = is_default.then(|| kernel.source.read_constant(text))?;
+        Some((name.clone(), value?))
+    });
+    defaults.collect()
 }
 
 /// PTX that the emulator does not accept: a mistake of ours, unless it was edited, or made who knows where.

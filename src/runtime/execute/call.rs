@@ -6,11 +6,13 @@ use std::sync::Arc;
 use crate::grid;
 
 use crate::runtime::api::argument::Arg;
-use crate::runtime::api::constant::{Constants, Grid};
+use crate::runtime::api::constant::{Constant, Constants, Grid};
 use crate::runtime::api::deadline::{Deadline, FOREVER};
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
+use crate::runtime::api::program::LoweredProgram;
 use crate::runtime::api::stream::Stream;
+use crate::runtime::build::build_variant;
 use crate::runtime::execute::executable::Executable;
 use crate::runtime::execute::recording;
 use crate::runtime::specialize::arg_tree;
@@ -133,17 +135,35 @@ impl KernelInner {
         self.launch_classes(&classes, stream, grid, args, deadline)
     }
 
-    /// The grid of such a launch.
+    /// The grid of such a launch; nothing is assembled for it.
     pub(in crate::runtime) fn grid_of_launch(
         self: &Arc<Self>,
         grid: Grid<'_>,
         args: &[Arg<'_>],
     ) -> Result<[u32; 3], RuntimeError> {
+        let function = match grid {
+            Grid::Fixed(grid) => return Ok(grid),
+            Grid::Of(function) => function,
+        };
+        let classes = self.classes(args)?;
+        let variant = self.table.get(&classes);
+        if self.source.is_compiled() || variant.is_some_and(|v| v.ready.get().is_some()) {
+            return self.grid_of(function, self.ready(&classes, &Deadline::default())?);
+        }
+        self.grid_of_made(grid, &build_variant::lower(self, &self.in_use(&classes))?)
+    }
+
+    /// The same for a kernel that was lowered.
+    pub(in crate::runtime) fn grid_of_made(
+        &self,
+        grid: Grid<'_>,
+        made: &LoweredProgram,
+    ) -> Result<[u32; 3], RuntimeError> {
         match grid {
             Grid::Fixed(grid) => Ok(grid),
             Grid::Of(function) => {
-                let ready = self.ready(&self.classes(args)?, &Deadline::default())?;
-                self.grid_of(function, ready)
+                let defaults = build_variant::defaults(self, &made.constants);
+                self.grid_with(function, &defaults, made.func.num_warps())
             }
         }
     }
@@ -234,10 +254,19 @@ impl KernelInner {
         function: &dyn Fn(Constants<'_>) -> Option<[u32; 3]>,
         ready: &Executable,
     ) -> Result<[u32; 3], RuntimeError> {
+        self.grid_with(function, &ready.defaults, ready.report.num_warps)
+    }
+
+    fn grid_with(
+        &self,
+        function: &dyn Fn(Constants<'_>) -> Option<[u32; 3]>,
+        defaults: &[(String, Constant)],
+        num_warps: u32,
+    ) -> Result<[u32; 3], RuntimeError> {
         let constants = Constants {
             list: &self.options.constants,
-            defaults: &ready.defaults,
-            num_warps: ready.report.num_warps,
+            defaults,
+            num_warps,
         };
         let grid = function(constants).ok_or_else(|| RuntimeError::Grid {
             kernel: self.name.clone(),

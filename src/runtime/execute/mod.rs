@@ -3,6 +3,7 @@
 #[cfg(feature = "cuda")]
 pub(in crate::runtime) mod asserting;
 pub(in crate::runtime) mod call;
+pub(in crate::runtime) mod estimate;
 pub(in crate::runtime) mod executable;
 #[cfg(feature = "cuda")]
 pub(in crate::runtime) mod mapped;

@@ -1,0 +1,106 @@
+//! Devices in numbers.
+//!
+//! Rates are per clock of one multiprocessor. Sources: the throughput table of the CUDA programming guide ("Arithmetic
+//! Instructions") for what threads compute, the architecture papers of A100 and H100 for tensor cores, clocks and memories. What no
+//! paper has, latencies and what starting costs, is fitted to times of kernels (`benches/gpu/choices.py`; benches/README.md says
+//! on which device and when).
+
+use crate::settings::Target;
+
+/// What a device can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    /// Multiprocessors.
+    pub sms: u32,
+    /// Clocks in a microsecond.
+    pub clock: f64,
+    /// Products of 16-bit numbers that the tensor cores add up, started by warpgroups.
+    pub warpgroup_products: f64,
+    /// The same, started by single warps.
+    pub warp_products: f64,
+    /// Instructions of warps on integers, comparisons and conversions; twice as many are issued.
+    pub simple: f64,
+    /// Instructions of warps on special functions.
+    pub special: f64,
+    /// Bytes to and from shared memory.
+    pub shared: f64,
+    /// Bytes from the L2 cache.
+    pub l2: f64,
+    /// Clocks that each row of a box takes beside its bytes.
+    pub row: f64,
+    /// How many times as long rows of boxes take that begin at other multiples of 32 bytes than lines of the cache do, and those that begin
+    /// elsewhere.
+    pub across_lines: f64,
+    /// The second of these.
+    pub across_sectors: f64,
+    /// Clocks between atomic accesses to one address.
+    pub atomic: f64,
+    /// Bytes between the L2 cache and device memory in a microsecond, for all multiprocessors.
+    pub dram: f64,
+    /// Clocks between dependent instructions.
+    pub dependent: f64,
+    /// Clocks until what shared memory is asked for is there.
+    pub shared_latency: f64,
+    /// Clocks until what the L2 cache holds is there.
+    pub l2_latency: f64,
+    /// More clocks for what it does not hold.
+    pub dram_latency: f64,
+    /// More clocks for a box that the copy engine fetches.
+    pub box_latency: f64,
+    /// More clocks for the first box of a tensor.
+    pub map_latency: f64,
+    /// Clocks between the end of the last product and the instruction behind the wait.
+    pub product_latency: f64,
+    /// Clocks of a wait that ends, for a barrier or for other threads.
+    pub wait: f64,
+    /// Clocks between the end of a CTA and the first instruction of the next one.
+    pub cta: f64,
+    /// Clocks between CTAs that start at the same time.
+    pub stagger: f64,
+    /// Clocks until the copy engine sees what threads wrote.
+    pub fence: f64,
+    /// Clocks of taking or giving back registers.
+    pub registers: f64,
+    /// Microseconds of a launch around the first and the last instruction.
+    pub launch: f64,
+}
+
+impl Figures {
+    /// What is known of devices that run code for the target; none for those of which too little is.
+    pub fn of(target: Target) -> Option<Figures> {
+        match target.sm {
+            90 => Some(H100),
+            _ => None,
+        }
+    }
+}
+
+/// H100 SXM5 80 GB.
+const H100: Figures = Figures {
+    sms: 132,
+    clock: 1700.0,
+    warpgroup_products: 1900.0,
+    warp_products: 1280.0,
+    simple: 2.6,
+    special: 0.45,
+    shared: 128.0,
+    l2: 88.0,
+    row: 1.0,
+    across_lines: 1.5,
+    across_sectors: 2.1,
+    atomic: 3.2,
+    dram: 3.1e6,
+    dependent: 3.0,
+    shared_latency: 20.0,
+    l2_latency: 300.0,
+    dram_latency: 400.0,
+    box_latency: 380.0,
+    map_latency: 550.0,
+    product_latency: 105.0,
+    wait: 35.0,
+    cta: 1000.0,
+    stagger: 150.0,
+    fence: 400.0,
+    registers: 550.0,
+    launch: 3.3,
+};

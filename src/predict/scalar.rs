@@ -1,0 +1,75 @@
+//! What an op on whole numbers gives, as far as control flow and addresses need it.
+
+use crate::ir::attrs::{Attrs, IntPred};
+use crate::ir::dfg::InstData;
+use crate::ir::level::Thread;
+use crate::ir::ops::ThreadOp;
+
+fn signed(bits: u32, x: u64) -> i64 {
+    let unused = 64 - bits.clamp(1, 64);
+    ((x << unused) as i64) >> unused
+}
+
+/// The bits that an op gives for operands of so many bits, those above a result's width to be cut off; none for what is no
+/// whole number and where the result is unspecified.
+pub(super) fn eval(data: &InstData<Thread>, bits: u32, args: &[u64]) -> Option<u64> {
+    let x = *args.first()?;
+    let y = args.get(1).copied().unwrap_or(0);
+    let (sx, sy) = (signed(bits, x), signed(bits, y));
+    let fits = u64::from(bits);
+    Some(match data.op {
+        ThreadOp::Iadd => x.wrapping_add(y),
+        ThreadOp::Isub => x.wrapping_sub(y),
+        ThreadOp::Imul => x.wrapping_mul(y),
+        ThreadOp::Sdiv => sx.checked_div(sy)? as u64,
+        ThreadOp::Srem => sx.checked_rem(sy)? as u64,
+        ThreadOp::Udiv => x.checked_div(y)?,
+        ThreadOp::Urem => x.checked_rem(y)?,
+        ThreadOp::Smin => sx.min(sy) as u64,
+        ThreadOp::Smax => sx.max(sy) as u64,
+        ThreadOp::Umin => x.min(y),
+        ThreadOp::Umax => x.max(y),
+        ThreadOp::And => x & y,
+        ThreadOp::Or => x | y,
+        ThreadOp::Xor => x ^ y,
+        ThreadOp::Shl if y < fits => x << y,
+        ThreadOp::Ushr if y < fits => x >> y,
+        ThreadOp::Shl | ThreadOp::Ushr => 0,
+        ThreadOp::Sshr => (sx >> y.min(63)) as u64,
+        ThreadOp::Smulhi => ((i128::from(sx) * i128::from(sy)) >> bits) as u64,
+        ThreadOp::Umulhi => ((u128::from(x) * u128::from(y)) >> bits) as u64,
+        ThreadOp::Iabs => sx.wrapping_abs() as u64,
+        ThreadOp::Icmp => u64::from(compare(*data.ipred()?, (x, sx), (y, sy))),
+        ThreadOp::Sext => sx as u64,
+        ThreadOp::Zext
+        | ThreadOp::Itrunc
+        | ThreadOp::Bitcast
+        | ThreadOp::PtrCast
+        | ThreadOp::Rare
+        | ThreadOp::Splat
+        | ThreadOp::ShflIdx => x,
+        ThreadOp::Select => {
+            if x != 0 {
+                y
+            } else {
+                *args.get(2)?
+            }
+        }
+        _ => return None,
+    })
+}
+
+fn compare(pred: IntPred, (x, sx): (u64, i64), (y, sy): (u64, i64)) -> bool {
+    match pred {
+        IntPred::Eq => x == y,
+        IntPred::Ne => x != y,
+        IntPred::Slt => sx < sy,
+        IntPred::Sle => sx <= sy,
+        IntPred::Sgt => sx > sy,
+        IntPred::Sge => sx >= sy,
+        IntPred::Ult => x < y,
+        IntPred::Ule => x <= y,
+        IntPred::Ugt => x > y,
+        IntPred::Uge => x >= y,
+    }
+}
