@@ -32,10 +32,10 @@
 //! # Embed it
 //!
 //! [`prelude`] has what most programs name. [`runtime`] compiles at launch, specialises and caches; [`tune`] measures
-//! configurations. [`compile`] is the compiler alone, for one of the targets of [`settings`]; [`error`] is why a kernel is
-//! refused, and `metadata` (feature `serde`) what a launcher must know. `build` compiles kernels in build scripts. `driver`
-//! (feature `cuda`) is the driver layer, which starts without a driver. [`limits`] says for each entry point how large its input
-//! may be, what bounds its time, memory and stack, and what nothing bounds.
+//! configurations; [`warm`] makes kernels before anybody launches them. [`compile`] is the compiler alone, for one of the targets of
+//! [`settings`]; [`error`] is why a kernel is refused, and `metadata` (feature `serde`) what a launcher must know. `build` compiles
+//! kernels in build scripts. `driver` (feature `cuda`) is the driver layer, which starts without a driver. [`limits`] says for each
+//! entry point how large its input may be, what bounds its time, memory and stack, and what nothing bounds.
 //!
 //! # Write kernels
 //!

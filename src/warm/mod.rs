@@ -202,13 +202,11 @@ impl Warm {
     /// Makes every kernel. `told` is called as each is done, with their number so far, by the thread that made it.
     pub fn run(&self, manifest: &Manifest, told: &(dyn Fn(&Row, usize) + Sync)) -> Report {
         let clock = Instant::now();
-        let gpu = first_gpu();
         let mut places: Vec<(Target, Place)> = Vec::new();
         let mut jobs: Vec<(&Entry, Option<usize>)> = Vec::new();
         for entry in manifest.entries() {
-            let own = [entry.target.or(gpu)];
             let asked: Vec<Option<Target>> = match self.targets.is_empty() {
-                true => own.to_vec(),
+                true => vec![entry.target.or_else(first_gpu)],
                 false => self.targets.iter().copied().map(Some).collect(),
             };
             for target in asked {

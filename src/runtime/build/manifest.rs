@@ -588,5 +588,4 @@ fn read_file(path: &Path, most: usize) -> Result<String, String> {
 }
 
 #[cfg(test)]
-#[path = "manifest/tests.rs"]
 mod tests;

@@ -1,3 +1,5 @@
+//! What manifests are read as, and what is refused.
+
 use super::*;
 use crate::runtime::api::argument::DType;
 
