@@ -1,12 +1,12 @@
 //! Instructions that the lanes of a warp execute together: shuffles, votes and their kin.
 
 use super::super::error::Fault;
-use super::super::inst::{BarrierKind, Inst, Op, ReduxOp, ShuffleMode, Src, VoteMode};
+use super::super::inst::{Inst, Op, ReduxOp, ShuffleMode, Src, VoteMode};
 use super::super::lane::integer::signed;
 use super::super::race::lanes;
 use super::super::sched::{CtaState, Machine, StepResult, Trouble};
 use super::super::types::Type;
-use super::super::warp::{State, Warp};
+use super::super::warp::Warp;
 use crate::num;
 
 impl Machine<'_> {
