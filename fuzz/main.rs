@@ -12,17 +12,17 @@ mod ptxas;
 #[cfg(feature = "serde")]
 mod role_kernels;
 
-use tilelift::fuzzing::{
-    Report, Verdict, allocation, cache_files, ir_text, layouts, metamorphic, passes, ptx_text,
-    roles, run, tile_ir,
-};
 #[cfg(feature = "serde")]
 use tilelift::fuzzing::{SEED, number};
+use tilelift::fuzzing::{
+    Verdict, Verdicts, allocation, cache_files, ir_text, layouts, metamorphic, passes, ptx_text,
+    roles, run, tile_ir,
+};
 #[cfg(feature = "triton")]
 use tilelift::fuzzing::{promotion, rotation, source_text};
 
 /// Runs a target, which must judge something and find nothing.
-fn judge(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
+fn judge(name: &str, check: impl Fn(u64) -> Verdict) -> Verdicts {
     let report = run(name, check);
     let failures = report.failures.len();
     assert!(failures == 0, "{failures} failures");

@@ -126,6 +126,10 @@ const SHARED_NAMES: &[(&str, &[&str])] = &[
         &["Args", "Argument", "Constant", "Diagnostic", "Value"],
     ),
     ("why what the room does is not done", &["Failure"]),
+    (
+        "a launch that is judged: one that a test states, or a random one",
+        &["Case"],
+    ),
 ];
 
 /// Longest file in lines.

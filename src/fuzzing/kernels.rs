@@ -5,7 +5,7 @@ use crate::settings::Target;
 use crate::testing::{Case, Failure, emulator_for};
 
 use super::random::Random;
-use super::{Report, SEED, Verdict, run_with};
+use super::{SEED, Verdict, Verdicts, run_with};
 
 /// Runs cases of a user's kernel until the time is up, a second if [`SECONDS`](super::SECONDS) says nothing: `make` builds one
 /// from random numbers, on the device that it is given, and [`Case::check`] judges it. `name` is for messages.
@@ -21,7 +21,7 @@ pub fn check_kernel(
     name: &str,
     targets: &[Target],
     make: impl Fn(&Device, &mut Random) -> Result<Case, Failure>,
-) -> Result<Report, Failure> {
+) -> Result<Verdicts, Failure> {
     let [first, ..] = targets else {
         return Err(Failure::Case {
             kernel: name.to_owned(),

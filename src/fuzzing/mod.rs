@@ -141,7 +141,7 @@ pub enum Verdict {
 
 /// Counts of verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct Verdicts {
     /// Cases that passed.
     pub passed: u64,
     /// Cases that could not be judged, by reason.
@@ -199,19 +199,23 @@ const FEWEST: u64 = 16;
 
 /// Runs `check` on one seed after the other until the time is up, and prints the counts. The target's file is
 /// `fuzz/main.rs`. What the environment asks for and nobody understands is a failure.
-pub fn run(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
+pub fn run(name: &str, check: impl Fn(u64) -> Verdict) -> Verdicts {
     run_with(name, check, &|seed| how_to_repeat(name, seed))
 }
 
 /// [`run`] with another word on how a case is repeated.
-fn run_with(name: &str, check: impl Fn(u64) -> Verdict, repeat: &dyn Fn(u64) -> String) -> Report {
+fn run_with(
+    name: &str,
+    check: impl Fn(u64) -> Verdict,
+    repeat: &dyn Fn(u64) -> String,
+) -> Verdicts {
     match number(SECONDS).and_then(|seconds| Ok((seconds, number(SEED)?))) {
         Ok((seconds, seed)) => run_from(name, seconds, seed, check, repeat),
         Err(message) => {
             eprintln!("{name}: {message}");
-            Report {
+            Verdicts {
                 failures: vec![(0, message)],
-                ..Report::default()
+                ..Verdicts::default()
             }
         }
     }
@@ -223,11 +227,11 @@ fn run_from(
     seed: Option<u64>,
     check: impl Fn(u64) -> Verdict,
     repeat: &dyn Fn(u64) -> String,
-) -> Report {
+) -> Verdicts {
     let start = Instant::now();
     let limit = Duration::from_secs(seconds.unwrap_or(1));
     let only_one = seed.is_some() && seconds.is_none();
-    let mut report = Report::default();
+    let mut report = Verdicts::default();
     let begin = own_time(start);
     let mut before = begin;
     for (tried, seed) in (1..).zip(seed.unwrap_or(0)..) {
