@@ -75,7 +75,8 @@
 //!   text, arguments --runtime--> launch                                runtime  specialisation, caches, both devices
 //! ```
 //!
-//! [`pipeline`] is this way on one page, [`compile::compile`] as one call, [`stages`] its texts. `guide::compiler` explains each stage with
+//! [`pipeline`] is this way on one page, [`compile::compile`] as one call, [`stages`] its texts; [`predict`] says how long
+//! a launch takes. `guide::compiler` explains each stage with
 //! pictures; `guide::contributing` says what is where and how to add things. At each stage:
 //!
 //! - **tile IR**: typed SSA; what verified compiles without panic, or is refused with numbers (shared memory).

@@ -94,6 +94,11 @@ pub(super) struct Agent {
 }
 
 impl Agent {
+    /// Where it is.
+    pub(super) fn place(&self) -> (Block, usize) {
+        (self.block, self.at)
+    }
+
     pub(super) fn value(&self, value: Value) -> &Known {
         &self.values[value.as_u32() as usize]
     }

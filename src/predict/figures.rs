@@ -1,14 +1,16 @@
 //! Devices in numbers.
 //!
-//! Rates are per clock of one multiprocessor. Sources: the throughput table of the CUDA programming guide ("Arithmetic
-//! Instructions") for what threads compute, the architecture papers of A100 and H100 for tensor cores, clocks and memories. What no
-//! paper has, latencies and what starting costs, is fitted to times of kernels (`benches/gpu/choices.py`; benches/README.md says
-//! on which device and when).
+//! Rates are per clock of one multiprocessor, and what kernels reach rather than what papers promise: of an H100 these name 2,048 products
+//! of 16-bit numbers ("NVIDIA H100 Tensor Core GPU Architecture", 989 TFLOP/s), two warps on integers and half a warp on special functions
+//! (the throughput table of the CUDA programming guide, "Arithmetic Instructions"), 128 bytes of shared memory and 3.35 TB/s. From
+//! there all were fitted together, with latencies and what starting costs, to times of kernels (`benches/gpu/choices.py`;
+//! benches/README.md says on which device and when), so that a single one is no measurement of its own.
 
 use crate::settings::Target;
 
 /// What a device can do.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Figures {
     /// Multiprocessors.
     pub sms: u32,
@@ -18,20 +20,20 @@ pub struct Figures {
     pub warpgroup_products: f64,
     /// The same, started by single warps.
     pub warp_products: f64,
-    /// Instructions of warps on integers, comparisons and conversions; twice as many are issued.
+    /// Instructions of warps on integers, comparisons and conversions; four are issued.
     pub simple: f64,
     /// Instructions of warps on special functions.
     pub special: f64,
     /// Bytes to and from shared memory.
     pub shared: f64,
-    /// Bytes from the L2 cache.
+    /// Bytes from the L2 cache, of which each row or line takes [`Figures::row`] besides.
     pub l2: f64,
-    /// Clocks that each row of a box takes beside its bytes.
+    /// Clocks that each row of a box, or line of the cache, takes beside its bytes.
     pub row: f64,
-    /// How many times as long rows of boxes take that begin at other multiples of 32 bytes than lines of the cache do, and those that begin
-    /// elsewhere.
+    /// How many times as long a row of a box takes that begins at another multiple of 32 bytes than lines of the cache do, where all
+    /// multiprocessors ask for rows.
     pub across_lines: f64,
-    /// The second of these.
+    /// The same where it begins elsewhere.
     pub across_sectors: f64,
     /// Clocks between atomic accesses to one address.
     pub atomic: f64,

@@ -13,12 +13,12 @@
 //! the simulation arrives at the barriers in shared memory, waits for their phases and passes on numbers as the kernel does. So nothing in it
 //! knows what a product of matrices or an attention is.
 //!
-//! - **Agents** ([`agent`]) are four warps each; they execute instructions in order, and stand still where a result is not there
-//!   yet. Costs ([`cost`]) are those of the throughput table of the CUDA programming guide; a product of a warpgroup of
+//! - **Agents** (`agent`) are four warps each; they execute instructions in order, and stand still where a result is not there
+//!   yet. Costs (`cost`) are those of the throughput table of the CUDA programming guide; a product of a warpgroup of
 //!   `64 x n x 16` takes `n / 2` clocks, or the time in which shared memory gives its operands, `(64 + n) * 32 / 128`.
-//! - **Servers** ([`servers`]) are what agents share; who asks first is served first. Bytes pass the way to the L2 cache, and the part of them that
+//! - **Servers** (`servers`) are what agents share; who asks first is served first. Bytes pass the way to the L2 cache, and the part of them that
 //!   no cache has takes its share of the memory's bandwidth.
-//! - **Reuse** ([`reuse`]): the first requests of all CTAs that run at once are compared; the part of a source that is
+//! - **Reuse** (`reuse`): the first requests of all CTAs that run at once are compared; the part of a source that is
 //!   asked for the first time comes from memory.
 //! - **Residency**: CTAs of a multiprocessor by registers and shared memory ([`Usage`](crate::settings::Usage)); a CTA that ends makes
 //!   room for the next one. Of many programs some are simulated, which are spread over the grid, and time grows by the
@@ -79,6 +79,7 @@ pub struct Launch<'a> {
 
 /// What a launch is expected to take.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Estimate {
     /// Microseconds, from the moment the device could begin.
     pub micros: f64,

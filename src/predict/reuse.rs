@@ -61,15 +61,20 @@ pub(super) fn first_time(
                 if sm.agents[agent].state == State::Ended || requests == REQUESTS || is_silent {
                     break;
                 }
-                if let Some((source, key)) = sm.request(agent) {
+                let request = sm.request(agent);
+                let place = sm.agents[agent].place();
+                sm.agents[agent].state = State::Runs;
+                if sm.step(agent).is_none() {
+                    break;
+                }
+                // What stands still until its operands are there is looked at again.
+                if let Some((source, key)) = request
+                    && sm.agents[agent].place() != place
+                {
                     requests += 1;
                     let entry = found.entry(source).or_default();
                     entry.0 += 1;
                     entry.1.insert(key);
-                }
-                sm.agents[agent].state = State::Runs;
-                if sm.step(agent).is_none() {
-                    break;
                 }
             }
         }

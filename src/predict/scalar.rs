@@ -73,3 +73,30 @@ fn compare(pred: IntPred, (x, sx): (u64, i64), (y, sy): (u64, i64)) -> bool {
         IntPred::Uge => x >= y,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_their_width_and_sign() {
+        let of = |op, bits, args: &[u64]| eval(&InstData::new(op, &[]), bits, args);
+        let minus_seven = u64::from(-7_i32 as u32);
+        for (op, args, expected) in [
+            (ThreadOp::Sdiv, [minus_seven, 2], Some(-3_i64 as u64)),
+            (ThreadOp::Udiv, [7, 2], Some(3)),
+            (ThreadOp::Srem, [minus_seven, 4], Some(-3_i64 as u64)),
+            (ThreadOp::Smin, [minus_seven, 2], Some(-7_i64 as u64)),
+            (ThreadOp::Umin, [minus_seven, 2], Some(2)),
+            (ThreadOp::Shl, [1, 32], Some(0)),
+            (ThreadOp::Sshr, [minus_seven, 40], Some(u64::MAX)),
+            (ThreadOp::Sext, [minus_seven, 0], Some(-7_i64 as u64)),
+            (ThreadOp::Select, [1, 5], Some(5)),
+            // What is unspecified is not known, nor is what a float is.
+            (ThreadOp::Sdiv, [7, 0], None),
+            (ThreadOp::Fadd, [1, 1], None),
+        ] {
+            assert_eq!(of(op, 32, &args), expected, "{op:?} {args:?}");
+        }
+    }
+}

@@ -7,6 +7,7 @@ use super::tracking::Moved;
 
 /// What agents share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Resource {
     /// Starting instructions.
     Issue,

@@ -103,7 +103,7 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 
 #[test]
 fn expected_times_rank_configurations_as_measured_ones_do() {
-    let mut products = Vec::new();
+    let (mut products, mut lost) = (Vec::new(), Vec::new());
     let kernels = kernels();
     assert_eq!(kernels.len(), 10);
     for (name, launches) in &kernels {
@@ -115,13 +115,8 @@ fn expected_times_rank_configurations_as_measured_ones_do() {
             .enumerate()
             .min_by(|(_, a), (_, b)| a.total_cmp(b));
         let (choice, _) = choice.expect("there are launches");
-        // The worst of 40 products that were drawn after the model was made is 1.12; others are of few configurations.
-        let lost = measured[choice] / best;
-        assert!(
-            lost <= 1.12,
-            "{name}: {lost} of the best; {expected:.1?} for {measured:.1?}"
-        );
-        // Most are within a seventh; caches and clocks that the model does not know make the rest.
+        lost.push(measured[choice] / best);
+        // Half are within 9 %, nine of ten within 23 %; caches and clocks that the model does not know make the rest.
         for (expected, measured) in expected.iter().zip(&measured) {
             let ratio = expected / measured;
             assert!(
@@ -133,9 +128,12 @@ fn expected_times_rank_configurations_as_measured_ones_do() {
             products.push(correlation(&expected, &measured));
         }
     }
-    // 0.90 in the middle over those 40.
-    let middle = products.iter().sum::<f64>() / products.len() as f64;
-    assert!(middle > 0.85, "{products:.2?}");
+    let middle = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
+    // 0.90 over the 40 products that were drawn after the model was made.
+    assert!(middle(&products) > 0.85, "{products:.2?}");
+    // 1.015 and at worst 1.12 over these, of three times as many configurations.
+    let worst = lost.iter().copied().fold(1.0, f64::max);
+    assert!(middle(&lost) < 1.04 && worst < 1.25, "{lost:.3?}");
 }
 
 #[test]
