@@ -463,7 +463,7 @@ mod tests {
             ("'a", 1),
             ("tensordesc<fp16>", 1),
             ("tensordesc<fp16[x]>", 1),
-            ("tensordesc<fp16[8:8]>", 1),
+            ("tensordesc<fp16[8:3]>", 1),
             ("tensordesc<fp16[8]>:16", 1),
             ("tensordesc<what[8]>", 1),
             ("tensordesc<fp16[1,1,1,1,1,1]>", 1),

@@ -210,7 +210,9 @@ impl Printer<'_> {
                 Operand::Regs(view),
             ) => {
                 let each = view.count / inst.reps;
-                let is_list = each != 1 || inst.op.info().group == InstGroup::Matrix;
+                let has_matrices = matches!(inst.modifier, Modifier::Matrices(..));
+                let is_list =
+                    each != 1 || has_matrices || inst.op.info().group == InstGroup::Matrix;
                 self.out += if is_list { "{" } else { "" };
                 for i in 0..each {
                     if i != 0 {

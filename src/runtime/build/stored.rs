@@ -337,7 +337,10 @@ mod tests {
         }
         let asked = encode_asked("k", &stored.asked);
         assert_eq!(decode_asked(&asked[1..]), None);
-        assert_eq!(decode_asked(&asked), Some(("k".to_owned(), stored.asked.clone())));
+        assert_eq!(
+            decode_asked(&asked),
+            Some(("k".to_owned(), stored.asked.clone()))
+        );
         for length in 0..bytes.len() {
             assert_eq!(Stored::decode(&bytes[..length]), None, "{length} bytes");
         }
