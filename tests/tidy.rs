@@ -271,6 +271,7 @@ fn declared_type(line: &str) -> Option<&str> {
     let rest = line
         .strip_prefix("pub(crate) ")
         .or_else(|| line.strip_prefix("pub "))?;
+    let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
     let mut words = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     matches!(
         words.next()?,
