@@ -225,7 +225,6 @@ const READS_PROMISES: &[&str] = &[
     "src/expand/mod.rs",
     "src/fuzzing/batch.rs",
     "src/interp/mod.rs",
-    "src/ir/hints.rs",
     "src/ptx/write.rs",
     "src/runtime/api/program.rs",
     "src/runtime/build/rust_module.rs",
