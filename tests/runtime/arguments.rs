@@ -241,7 +241,7 @@ fn descriptors_are_arguments() {
         !explained.ready
             && explained
                 .signature
-                .starts_with("tensordesc<fp32[16, 16]>:nan")
+                .starts_with("tensordesc<fp32[16:4, 16:4]>:nan")
     );
     assert!(
         explained.to_string().contains("x: tensordesc"),
