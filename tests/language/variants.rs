@@ -70,8 +70,13 @@ pub(crate) fn count(
         }
     }
     let (constants, warps) = (launch.constants, launch.num_warps);
+    let types = func
+        .params()
+        .iter()
+        .map(|&param| func.dfg.ty(param).to_string());
+    let types = types.collect::<Vec<_>>().join(", ");
     let kernel = format!(
-        "{} {} {constants:?} {warps} {target}",
+        "{} {}({types}) {constants:?} {warps} {target}",
         launch.file, launch.kernel
     );
     // What is one is a constant and has a class of its own.

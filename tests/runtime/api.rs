@@ -43,7 +43,7 @@ fn launches_compute_and_find_their_variants() {
     );
     let variants = kernel.variants();
     assert_eq!(variants.len(), 1);
-    assert_eq!(variants[0].signature, "*fp32:16, *fp32:16, *fp32:16, i32:8");
+    assert_eq!(variants[0].signature, "*fp32:16, *fp32:16, *fp32:16, i32:4");
     assert_eq!(variants[0].kernel_origin, Origin::Made);
 
     // Another set-up of the same kernel finds them, a clone of the program too.

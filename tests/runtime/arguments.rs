@@ -162,7 +162,7 @@ fn kernels_take_many_arguments() {
     let kernel = device.kernel(&program, None).expect("there is one kernel");
     let out = Buffer::<i32>::new(&device, 1).expect("there is memory");
     let mut args = vec![Arg::from(&out)];
-    // Among them are 1 and 16, which are other variants than their neighbours.
+    // Among them is 1, which is a constant. What the others are multiples of makes no other code.
     args.extend((1..40).map(Arg::from));
     kernel.run(1, &args).expect("it runs");
     assert_eq!(out.read(&device.stream()), Ok(vec![(1..40).sum()]));
@@ -172,7 +172,7 @@ fn kernels_take_many_arguments() {
         out.read(&device.stream()),
         Ok(vec![(1..40).sum::<i32>() + 9])
     );
-    assert_eq!(kernel.variants().len(), 2);
+    assert_eq!(kernel.variants().len(), 1);
 }
 
 /// Copies tiles of a matrix into another, turned over.
@@ -232,7 +232,7 @@ fn descriptors_are_arguments() {
     assert_eq!(variants.len(), 1);
     assert_eq!(
         variants[0].signature,
-        "tensordesc<fp32[16, 16]>, tensordesc<fp32[16, 16]>, fp32"
+        "tensordesc<fp32[16, 16:4]>, tensordesc<fp32[16, 16:4]>, fp32"
     );
     let explained = turn
         .explain((from.pad_with_nan(), to, 2.0_f32))
@@ -241,7 +241,7 @@ fn descriptors_are_arguments() {
         !explained.ready
             && explained
                 .signature
-                .starts_with("tensordesc<fp32[16, 16]>:nan")
+                .starts_with("tensordesc<fp32[16:4, 16:4]>:nan")
     );
     assert!(
         explained.to_string().contains("x: tensordesc"),
