@@ -140,7 +140,7 @@ fn the_best_by_the_model_are_measured_and_no_others() {
     );
     // What was left out is not known from then on.
     let (kernel, _device) = hopper(dir.path());
-    assert_eq!(measured(&kernel, Tuner::new(configs.clone())), (3, 0, 3));
+    assert_eq!(measured(&kernel, Tuner::new(configs.clone())), (3, 0, 2));
     // A device that the model knows nothing of.
     let (kernel, ..) = add(None);
     assert_eq!(measured(&kernel, Tuner::new(configs).top(1)), (1, 2, 0));
