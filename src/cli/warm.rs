@@ -9,7 +9,7 @@ use super::{Failure, Result, say, table, write_out};
 use crate::runtime::Manifest;
 use crate::runtime::cache::{Cache, Origin};
 use crate::settings::Target;
-use crate::warm::{Assembler, Report, Row, Warm};
+use crate::warm::{Assembler, Warm, WarmReport, WarmedKernel};
 
 /// How long the store that machines share may take for what was made here.
 const SHARING: Duration = Duration::from_secs(60);
@@ -60,7 +60,7 @@ pub(super) fn warm(args: &WarmArgs) -> Result<ExitCode> {
     if !is_shared {
         say("warning: the store that machines share has not taken all of it");
     }
-    let report = Report { rows, wall };
+    let report = WarmReport { rows, wall };
     for row in &report.rows {
         if let Some(problem) = &row.problem {
             say(&format!("{}: error: {}: {problem}", row.place, row.kernel));
@@ -87,14 +87,14 @@ fn work(_ordinal: u32) -> Result<ExitCode> {
     Err(Failure::Usage(problem.to_owned()))
 }
 
-fn json(report: &Report) -> Result<String> {
+fn json(report: &WarmReport) -> Result<String> {
     let text = serde_json::to_string_pretty(report);
     let text = text.map_err(|error| Failure::Input(format!("error: {error}")))?;
     Ok(text + "\n")
 }
 
 /// The table of all kernels, if it is asked for, and the sum.
-fn shown(report: &Report, list: bool) -> String {
+fn shown(report: &WarmReport, list: bool) -> String {
     let mut text = String::new();
     if list {
         let header = ["kernel", "signature", "target", "PTX", "ms", "code", "ms"];
@@ -104,7 +104,7 @@ fn shown(report: &Report, list: bool) -> String {
     text + &format!("{report}\n")
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &WarmedKernel) -> Vec<String> {
     let origin = |origin: Option<Origin>| match origin {
         None => "-",
         Some(Origin::Made) => "made",

@@ -105,7 +105,7 @@ pub use api::warning::on_warning;
 pub use build::ahead::{Compiled, CompiledParam};
 pub use build::dump::Dump;
 pub use build::manifest::{Manifest, ManifestError};
-pub use build::record::Record;
+pub use build::record::LaunchRecord;
 pub use build::rust_module::{RustModule, rust_module};
 pub use execute::maps::{EmulatedLaunch, emulated};
 
@@ -115,7 +115,7 @@ pub use half::{bf16, f16};
 pub(crate) use build::build_variant::key_by_ptxas;
 #[cfg(feature = "cuda")]
 pub(crate) use build::gpu::{jit_options, key_by_driver};
-pub(crate) use build::manifest::Entry;
+pub(crate) use build::manifest::ManifestEntry;
 
 pub(crate) use api::environment;
 pub(crate) use api::kernel::Call;

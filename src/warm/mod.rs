@@ -1,6 +1,6 @@
 //! Kernels made before anybody launches them, many at once, into the cache: an application that starts then compiles and assembles nothing.
 //!
-//! A [`Manifest`] says which kernels, and for what. An application writes it while it runs ([`Record`](crate::runtime::Record), or
+//! A [`Manifest`] says which kernels, and for what. An application writes it while it runs ([`LaunchRecord`](crate::runtime::LaunchRecord), or
 //! `TILELIFT_RECORD=FILE`), or somebody writes it; `tilelift warm FILE` makes its kernels, and so does [`Warm::run`]:
 //!
 //! ```
@@ -46,7 +46,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::runtime::cache::{Cache, EntryKind, Origin};
-use crate::runtime::{Device, DeviceOptions, Entry, Manifest, Stopped, key_by_ptxas};
+use crate::runtime::{Device, DeviceOptions, Manifest, ManifestEntry, Stopped, key_by_ptxas};
 use crate::settings::Target;
 
 #[cfg(feature = "cuda")]
@@ -95,7 +95,7 @@ pub struct Warm {
 /// What became of a kernel of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Row {
+pub struct WarmedKernel {
     /// Where the manifest asks for it.
     pub place: String,
     /// Its name.
@@ -119,24 +119,25 @@ pub struct Row {
 /// What became of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Report {
+pub struct WarmReport {
     /// Its kernels, each for each target, in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<WarmedKernel>,
     /// How long it took.
     pub wall: Duration,
 }
 
-impl Report {
+impl WarmReport {
     /// How many kernels are not there.
     pub fn failed(&self) -> usize {
         self.rows.iter().filter(|row| row.problem.is_some()).count()
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for WarmReport {
     /// In a line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |is: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|row| is(row)).count();
+        let count =
+            |is: &dyn Fn(&WarmedKernel) -> bool| self.rows.iter().filter(|row| is(row)).count();
         let compiled = count(&|row| row.ptx == Some(Origin::Made));
         let assembled = count(&|row| row.code == Some(Origin::Made));
         let without = count(&|row| row.problem.is_none() && row.code.is_none());
@@ -200,10 +201,14 @@ impl Warm {
     }
 
     /// Makes every kernel. `told` is called as each is done, with their number so far, by the thread that made it.
-    pub fn run(&self, manifest: &Manifest, told: &(dyn Fn(&Row, usize) + Sync)) -> Report {
+    pub fn run(
+        &self,
+        manifest: &Manifest,
+        told: &(dyn Fn(&WarmedKernel, usize) + Sync),
+    ) -> WarmReport {
         let clock = Instant::now();
         let mut places: Vec<(Target, Place)> = Vec::new();
-        let mut jobs: Vec<(&Entry, Option<usize>)> = Vec::new();
+        let mut jobs: Vec<(&ManifestEntry, Option<usize>)> = Vec::new();
         for entry in manifest.entries() {
             let asked: Vec<Option<Target>> = match self.targets.is_empty() {
                 true => vec![entry.target.or_else(first_gpu)],
@@ -221,7 +226,7 @@ impl Warm {
             }
         }
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let rows: Mutex<Vec<Option<Row>>> = Mutex::new(vec![None; jobs.len()]);
+        let rows: Mutex<Vec<Option<WarmedKernel>>> = Mutex::new(vec![None; jobs.len()]);
         let work = || {
             let mut lane = Lane::default();
             loop {
@@ -242,7 +247,7 @@ impl Warm {
             work();
         });
         let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Report {
+        WarmReport {
             rows: rows.into_iter().flatten().collect(),
             wall: clock.elapsed(),
         }
@@ -275,8 +280,8 @@ impl Warm {
     }
 
     /// Makes a kernel for a target; none if nothing says for which.
-    fn make(&self, entry: &Entry, place: Option<&Place>, lane: &mut Lane) -> Row {
-        let mut row = Row {
+    fn make(&self, entry: &ManifestEntry, place: Option<&Place>, lane: &mut Lane) -> WarmedKernel {
+        let mut row = WarmedKernel {
             place: entry.place.clone(),
             kernel: entry.kernel().to_owned(),
             signature: entry.signature(),
@@ -293,10 +298,10 @@ impl Warm {
 
     fn fill(
         &self,
-        entry: &Entry,
+        entry: &ManifestEntry,
         place: Option<&Place>,
         lane: &mut Lane,
-        row: &mut Row,
+        row: &mut WarmedKernel,
     ) -> Result<(), String> {
         let place = place
             .ok_or("nothing says what it is compiled for: there is no GPU, and neither the line nor the caller names a target")?;

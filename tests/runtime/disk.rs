@@ -78,8 +78,8 @@ fn processes_make_each_kernel_once() {
     assert_eq!(made, once);
     let cache = Cache::new(Settings::new(dir.path().join("cache")));
     let entries = cache.entries();
-    let of = |kind: Kind| entries.iter().filter(|entry| entry.kind == kind).count();
-    assert_eq!((of(Kind::Kernel), of(Kind::Asked)), (50, 50));
+    let of = |kind: EntryKind| entries.iter().filter(|entry| entry.kind == kind).count();
+    assert_eq!((of(EntryKind::Kernel), of(EntryKind::Asked)), (50, 50));
     assert_eq!(cache.verify().len(), 0);
 }
 

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use tilelift::runtime::cache::{Cache, Kind, Origin, Settings};
+use tilelift::runtime::cache::{Cache, EntryKind, Origin, Settings};
 use tilelift::runtime::{Buffer, Deadline};
 
 use crate::tools::{add_program, another_process, emulator, role};
@@ -60,7 +60,7 @@ fn fill(dir: &Path) -> Vec<PathBuf> {
     for scale in 0..KERNELS {
         assert_eq!(launch(dir, scale), Origin::Made);
         let entries = cache.entries().into_iter();
-        let kernels = entries.filter(|entry| entry.kind == Kind::Kernel);
+        let kernels = entries.filter(|entry| entry.kind == EntryKind::Kernel);
         let mut new = kernels
             .map(|entry| entry.path)
             .filter(|path| !files.contains(path));
@@ -181,7 +181,7 @@ fn a_full_file_system_costs_no_launch() {
     assert!(warnings(&output) >= 1, "it is told");
     // What was asked of promises fits.
     let entries = Cache::new(Settings::new(&inside)).entries();
-    assert!(entries.iter().all(|entry| entry.kind == Kind::Asked));
+    assert!(entries.iter().all(|entry| entry.kind == EntryKind::Asked));
 
     let Some(small) = std::env::var_os("TILELIFT_TORTURE_FULL").map(PathBuf::from) else {
         eprintln!("skipped in part: TILELIFT_TORTURE_FULL names no small file system");

@@ -3,14 +3,19 @@
 use std::path::Path;
 
 use tilelift::runtime::cache::{Cache, Origin, Settings};
-use tilelift::runtime::{Buffer, Device, DeviceOptions, Manifest, Program, Record, Report};
+use tilelift::runtime::{Buffer, Device, DeviceOptions, LaunchRecord, Manifest, Program, Report};
 use tilelift::settings::Target;
 use tilelift::warm::{Assembler, Warm};
 
 use crate::tools::ADD;
 
 /// Launches kernels of two programs on a device with a cache and a manifest; gives the reports of their variants.
-fn serve(mut options: DeviceOptions, cache: Cache, record: Record, is_gpu: bool) -> Vec<Report> {
+fn serve(
+    mut options: DeviceOptions,
+    cache: Cache,
+    record: LaunchRecord,
+    is_gpu: bool,
+) -> Vec<Report> {
     (options.cache, options.record) = (cache, record);
     let device = match is_gpu {
         true => Device::best_with(options),
@@ -46,8 +51,9 @@ fn cache(folder: &Path) -> Cache {
 fn a_recorded_run_starts_warm_elsewhere() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let path = folder.path().join("run.manifest");
-    let run = |cache: Cache, record: Record| serve(DeviceOptions::plain(), cache, record, false);
-    let cold = run(Cache::off(), Record::to(&path));
+    let run =
+        |cache: Cache, record: LaunchRecord| serve(DeviceOptions::plain(), cache, record, false);
+    let cold = run(Cache::off(), LaunchRecord::to(&path));
     assert_eq!(cold.len(), 7);
     // What is found in a cache is recorded, too, and nothing twice.
     let manifest = Manifest::read(&path).expect("it was written");
@@ -89,7 +95,7 @@ fn a_recorded_run_starts_warm_elsewhere() {
             .iter()
             .all(|row| row.ptx == Some(Origin::Made) && row.code.is_none())
     );
-    let warmed = run(cache(&folder.path().join("cache")), Record::off());
+    let warmed = run(cache(&folder.path().join("cache")), LaunchRecord::off());
     assert!(
         warmed
             .iter()
@@ -174,7 +180,7 @@ mod by_driver {
     /// Machine code of seven kernels: of two it is the same whether `n` is a multiple of 16 or not.
     const CODES: usize = 5;
 
-    fn gpu_run(folder: &Path, record: Record) -> Vec<Report> {
+    fn gpu_run(folder: &Path, record: LaunchRecord) -> Vec<Report> {
         serve(DeviceOptions::plain(), cache(folder), record, true)
     }
 
@@ -188,10 +194,10 @@ mod by_driver {
             let path = folder.join("run.manifest");
             match step {
                 "record" => {
-                    gpu_run(&folder.join("other"), Record::to(&path));
+                    gpu_run(&folder.join("other"), LaunchRecord::to(&path));
                 }
                 "start" => {
-                    let reports = gpu_run(&folder.join("cache"), Record::off());
+                    let reports = gpu_run(&folder.join("cache"), LaunchRecord::off());
                     let is_warm = |report: &Report| {
                         (report.kernel_origin, report.cubin_origin)
                             == (Origin::Disk, Some(Origin::Disk))

@@ -15,7 +15,7 @@ use crate::runtime::api::kernel::Kernel;
 use crate::runtime::api::program::Program;
 use crate::runtime::api::stream::Stream;
 use crate::runtime::build::dump::Dump;
-use crate::runtime::build::record::Record;
+use crate::runtime::build::record::LaunchRecord;
 use crate::runtime::cache::Cache;
 use crate::runtime::execute::recording::Recording;
 use crate::runtime::specialize::setups::Setups;
@@ -108,7 +108,7 @@ struct Inner {
     target: Target,
     cache: Cache,
     dump: Dump,
-    record: Record,
+    record: LaunchRecord,
     /// Whether each launch waits, so that an error names the kernel at fault.
     blocking: AtomicBool,
     /// The error after which nothing works any more.
@@ -196,7 +196,7 @@ pub struct DeviceOptions {
     /// Where to write what the compiler makes, and where to take edited PTX from.
     pub dump: Dump,
     /// The manifest that every kernel is added to which is made, for [`warm`](crate::warm).
-    pub record: Record,
+    pub record: LaunchRecord,
 }
 
 impl DeviceOptions {
@@ -209,7 +209,7 @@ impl DeviceOptions {
             emulator: emulator_options(),
             blocking: environment::switch("TILELIFT_LAUNCH_BLOCKING").unwrap_or(false),
             dump: Dump::from_env(),
-            record: Record::from_env(),
+            record: LaunchRecord::from_env(),
         }
     }
 
@@ -221,7 +221,7 @@ impl DeviceOptions {
             emulator: emulator_options(),
             blocking: false,
             dump: Dump::default(),
-            record: Record::off(),
+            record: LaunchRecord::off(),
         }
     }
 }
@@ -556,7 +556,7 @@ impl Device {
         COUNTS.set(stats);
     }
 
-    pub(in crate::runtime) fn record(&self) -> &Record {
+    pub(in crate::runtime) fn record(&self) -> &LaunchRecord {
         &self.inner.record
     }
 

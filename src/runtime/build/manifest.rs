@@ -10,7 +10,7 @@
 //! kernel attention forward "*fp16:16, *fp16:16, i32" HEAD=64
 //! ```
 //!
-//! [`Record`](crate::runtime::Record) writes `program` and `kernel` lines, people `file` and `kernel` lines. [`Manifest`] is the
+//! [`LaunchRecord`](crate::runtime::LaunchRecord) writes `program` and `kernel` lines, people `file` and `kernel` lines. [`Manifest`] is the
 //! page for users.
 
 use std::collections::{HashMap, HashSet};
@@ -38,7 +38,7 @@ use crate::settings::{Policy, Promote, Target};
 
 /// Kernels with what they are compiled for, to be made before they are launched ([`warm`](crate::warm)).
 ///
-/// [`Record`](crate::runtime::Record) writes what an application made into one, and people write them:
+/// [`LaunchRecord`](crate::runtime::LaunchRecord) writes what an application made into one, and people write them:
 ///
 /// ```text
 /// # A file of kernels, relative to the manifest, by the name `attention`.
@@ -64,12 +64,12 @@ use crate::settings::{Policy, Promote, Target};
 /// one.
 #[derive(Clone, Debug)]
 pub struct Manifest {
-    entries: Vec<Entry>,
+    entries: Vec<ManifestEntry>,
 }
 
 /// A kernel of a manifest.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ManifestEntry {
     /// Where it stands.
     pub(crate) place: String,
     program: Program,
@@ -139,7 +139,7 @@ impl Manifest {
         self.entries.is_empty()
     }
 
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[ManifestEntry] {
         &self.entries
     }
 }
@@ -153,7 +153,7 @@ pub(crate) struct MadeEntry {
     pub(crate) lines: bool,
 }
 
-impl Entry {
+impl ManifestEntry {
     /// The kernel's name.
     pub(crate) fn kernel(&self) -> &str {
         &self.kernel
@@ -388,7 +388,7 @@ struct Reader<'t> {
     programs: HashMap<&'t str, Program>,
     /// What kernels are set up for to see whether they can be.
     device: Device,
-    entries: Vec<Entry>,
+    entries: Vec<ManifestEntry>,
 }
 
 impl<'t> Reader<'t> {
@@ -523,7 +523,7 @@ impl<'t> Reader<'t> {
             let shown: String = id.chars().take(40).collect();
             return Err(format!("no line above says what program `{shown}` is"));
         };
-        let mut entry = Entry {
+        let mut entry = ManifestEntry {
             place: format!("{}:{line}", self.name),
             program: program.clone(),
             kernel: kernel.to_owned(),

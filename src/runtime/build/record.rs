@@ -16,7 +16,7 @@ use crate::runtime::specialize::table::Classes;
 /// A manifest to which every kernel is added that is made or found in a cache, or none. Clones write to the same; several processes may
 /// write to one file. What stands there already is not written again.
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct LaunchRecord {
     inner: Option<Arc<Inner>>,
 }
 
@@ -35,26 +35,26 @@ struct Written {
     bytes: usize,
 }
 
-impl Record {
+impl LaunchRecord {
     /// Nothing is recorded.
-    pub fn off() -> Record {
-        Record::default()
+    pub fn off() -> LaunchRecord {
+        LaunchRecord::default()
     }
 
     /// Into this file, which is made with the first kernel.
-    pub fn to(path: impl Into<PathBuf>) -> Record {
+    pub fn to(path: impl Into<PathBuf>) -> LaunchRecord {
         let inner = Inner {
             path: path.into(),
             written: Mutex::new(None),
         };
-        Record {
+        LaunchRecord {
             inner: Some(Arc::new(inner)),
         }
     }
 
     /// Into the file that `TILELIFT_RECORD` names.
-    pub fn from_env() -> Record {
-        environment::value("TILELIFT_RECORD").map_or_else(Record::off, Record::to)
+    pub fn from_env() -> LaunchRecord {
+        environment::value("TILELIFT_RECORD").map_or_else(LaunchRecord::off, LaunchRecord::to)
     }
 
     /// Adds a kernel. What cannot be added is told.

@@ -15,7 +15,7 @@ fn told(text: &str) -> String {
 mod python {
     use super::*;
     use crate::runtime::build::build_variant::identity;
-    use crate::runtime::{Buffer, Record};
+    use crate::runtime::{Buffer, LaunchRecord};
 
     const ADD: &str = "import triton, triton.language as tl
 
@@ -110,7 +110,7 @@ def pinned(x, n: tl.int64):
         let program = Program::python("add.py", ADD).expect("it is Python");
         for _ in 0..2 {
             let mut options = DeviceOptions::plain();
-            options.record = Record::to(&path);
+            options.record = LaunchRecord::to(&path);
             let device = Device::emulator_with(options);
             let x = Buffer::from_slice(&device, &[1.0_f32; 64]).expect("there is memory");
             for block in [32, 64] {
