@@ -96,6 +96,10 @@ impl Drop for Worker {
 }
 
 /// Is a worker for the device of a number, until standard input ends.
+#[cfg_attr(
+    not(feature = "tool"),
+    expect(dead_code, reason = "the command is the worker")
+)]
 pub(crate) fn serve(ordinal: u32) -> Result<(), String> {
     let context = Device::get(ordinal).and_then(|device| Context::new(&device));
     let (mut from, mut to) = (io::stdin().lock(), io::stdout().lock());

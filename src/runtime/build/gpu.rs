@@ -240,10 +240,11 @@ impl Loading<'_> {
 /// How kernels are assembled.
 pub(crate) fn jit_options(lines: bool) -> JitOptions {
     // The bound on registers stands in the PTX.
-    let mut options = JitOptions::default();
-    options.verbose = true;
-    options.line_info = lines;
-    options
+    JitOptions {
+        verbose: true,
+        line_info: lines,
+        ..JitOptions::default()
+    }
 }
 
 /// Everything that machine code by a device's driver depends on.
