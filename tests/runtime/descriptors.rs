@@ -80,11 +80,17 @@ pub(crate) fn multiply_by_descriptors(device: &Device) {
             assert_eq!(found, expected, "{m} x {n} x {k} at {i}, {j}");
         }
     }
-    // What extents are multiples of makes variants where numbers are stored, two or four at once; copies end anywhere.
+    // What rows are multiples of makes variants, as far as so many numbers are accessed at once.
     let mut signatures: Vec<String> = kernel.variants().into_iter().map(|v| v.signature).collect();
     signatures.sort();
-    let expected = [(":2", "i32"), (":4", "i32"), ("", "i32"), ("", "i32:1")].map(|(promise, k)| {
-        format!("tensordesc<fp16[32, 32]>, tensordesc<fp16[32, 64]>, tensordesc<fp32[32, 64{promise}]>, {k}")
+    let promised = [
+        ("", ":2", ":2", "i32"),
+        (":8", ":8", ":4", "i32"),
+        ("", "", "", "i32"),
+        ("", "", "", "i32:1"),
+    ];
+    let expected = promised.map(|(x, y, out, k)| {
+        format!("tensordesc<fp16[32, 32{x}]>, tensordesc<fp16[32, 64{y}]>, tensordesc<fp32[32, 64{out}]>, {k}")
     });
     for expected in expected {
         let is_there = signatures.contains(&expected);

@@ -216,9 +216,13 @@ impl Assignment {
         order.sort_by_key(|&dim| std::cmp::Reverse(runs[dim]));
         let dim = order[0];
         // Whatever the layout is in the end, what accesses along any dimension rest on has been asked for.
-        let width = |dim: usize| match op {
-            Some(TileOp::AsyncCopy) => axis.copy_width(func, ptr, mask, dim, most),
-            _ => axis.vector_width(func, ptr, mask, dim, most),
+        let width = |dim: usize| {
+            // Of copies, too: those that end with their rows at the latest need no size.
+            let whole = axis.vector_width(func, ptr, mask, dim, most);
+            match op {
+                Some(TileOp::AsyncCopy) => axis.copy_width(func, ptr, mask, dim, most),
+                _ => whole,
+            }
         };
         let widths: SmallVec<[u64; 4]> = (0..shape.rank()).map(width).collect();
         let vector = widths[dim] as u32;
