@@ -58,8 +58,9 @@ def scaled(m, n, k, dtype):
         scales = matrix(t, "x_scales")[:, None] * matrix(t, "weight_scales")[None, :]
         want, sizes = (x @ w.T) * scales, (x.abs() @ w.abs().T) * scales.abs()
         want, bound = near(want, sizes, 0, t["out"].dtype)
-        # The unit's sums of fp8 keep 13 bits behind the point of the largest; i8 is exact, and its scaling rounds.
-        return {"out": (want, bound + (2.0**-11 if dtype != "i8" else 2.0**-22) * sizes)}
+        # The unit's sums of fp8 keep 13 bits behind the point of the largest, and the worst of the 16 million sums of 4096^3 is off by
+        # 2^-11, the library's by the same bits; i8 is exact, and its scaling rounds.
+        return {"out": (want, bound + (2.0**-10 if dtype != "i8" else 2.0**-22) * sizes)}
 
     def peer(t):
         import torch
