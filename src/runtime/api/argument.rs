@@ -140,7 +140,7 @@ const ABSENT: u8 = 0x0f;
 /// The class of the mark of a tuple.
 pub(crate) const TUPLE: u8 = ABSENT | HALF;
 /// The class of the mark of a tensor descriptor.
-pub(crate) const DESCRIPTOR: u8 = ABSENT | 2 * HALF;
+pub(crate) const DESCRIPTOR: u8 = ABSENT | (2 * HALF);
 /// The device of a mark, which is no device's number, so that a launch with marks leaves the way of those without.
 const MARK: u32 = u32::MAX;
 /// The bit of a class that tells a pointer.
@@ -408,7 +408,7 @@ impl Class {
 
     /// The same type with a multiple of another power of two.
     pub(crate) fn with_halves(self, halves: u8) -> Class {
-        Class(self.plain().0 | halves.min(MOST_HALVES) * HALF)
+        Class(self.plain().0 | (halves.min(MOST_HALVES) * HALF))
     }
 
     /// That of an integer or an address which is a multiple of a power of two, or of the integer 1; none of others.
