@@ -317,9 +317,9 @@ fn parse_descriptor(text: &str) -> Result<HostDescriptor, &'static str> {
             None => (extent, 1),
         };
         let extent = extent.trim().parse::<u64>().map_err(|_| EXPECTED)?;
-        Ok((extent, divisible))
+        Ok::<_, &'static str>((extent, divisible))
     });
-    let dims: Vec<(u64, u32)> = dims.collect::<Result<_, _>>()?;
+    let dims: Vec<(u64, u32)> = dims.collect::<Result<_, &'static str>>()?;
     if dims.is_empty() || dims.len() > 5 {
         return Err("a descriptor has 1 to 5 dimensions");
     }
