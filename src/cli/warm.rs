@@ -71,6 +71,10 @@ pub(super) fn warm(args: &WarmArgs) -> Result<ExitCode> {
         false => shown(&report, args.list),
     };
     write_out(None, &text)?;
+    if cache.is_in_trouble() {
+        let problem = "what was made is not kept: the cache is of no use, see the warning above";
+        return Err(Failure::Input(problem.to_owned()));
+    }
     Ok(ExitCode::from(u8::from(report.failed() > 0)))
 }
 

@@ -63,7 +63,9 @@ fn fill() -> Result<(), String> {
         Err(reason) => (core::ptr::null_mut(), Err(reason)),
     };
     for (slot, name) in slots.iter().zip(NAMES) {
-        let target = if handle.is_null() {
+        let target = if handle.is_null() && ERROR_WORDS.contains(name) {
+            words_without_driver as *mut c_void
+        } else if handle.is_null() {
             no_device as *mut c_void
         } else {
             // SAFETY: the handle came from `dlopen` and is never closed; the name ends in NUL.
@@ -118,7 +120,19 @@ extern "C" fn target(slot: &AtomicPtr<c_void>) -> *mut c_void {
     slot.load(Ordering::Acquire)
 }
 
-/// `CUDA_ERROR_NO_DEVICE`, for every call where there is no driver.
+/// What names and explains errors: whoever shows one needs an answer (`cust` panics without).
+const ERROR_WORDS: [&CStr; 2] = [c"cuGetErrorString", c"cuGetErrorName"];
+
+/// The answer of [`ERROR_WORDS`] where there is no driver, whose every call gives one error.
+extern "C" fn words_without_driver(_code: c_int, text: *mut *const c_char) -> c_int {
+    if !text.is_null() {
+        // SAFETY: both functions are given a place for one pointer; the text is never freed.
+        unsafe { text.write(c"there is no CUDA driver".as_ptr()) };
+    }
+    0
+}
+
+/// `CUDA_ERROR_NO_DEVICE`, for every other call where there is no driver.
 extern "C" fn no_device() -> c_int {
     100
 }

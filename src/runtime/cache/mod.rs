@@ -222,6 +222,13 @@ impl Cache {
         shared.is_none_or(|shared| shared.flush(at_most))
     }
 
+    /// Whether its folder could not be written, so that what was made is not kept.
+    #[cfg(feature = "tool")]
+    pub(crate) fn is_in_trouble(&self) -> bool {
+        let inner = self.inner.as_ref();
+        inner.is_some_and(|inner| inner.warned.load(Ordering::Relaxed))
+    }
+
     /// The entries, in the order of their paths.
     pub fn entries(&self) -> Vec<EntryInfo> {
         let folder = self.inner.as_ref().map(|inner| inner.folder.current());
