@@ -592,10 +592,6 @@ fn costs_are_those_of_the_launches_that_are_measured() {
 }
 
 #[test]
-#[cfg_attr(
-    feature = "cuda",
-    ignore = "with the feature cuda it is kept: seen on 2026-11-26, not explained"
-)]
 fn what_was_tried_in_vain_is_let_go() {
     let device = emulator(None);
     let program = Program::python("count.py", COUNT).expect("it is Python");

@@ -35,7 +35,6 @@ use crate::runtime::api::setup::KernelOptions;
 use crate::runtime::api::stream::Stream;
 use crate::runtime::build::blueprint::{ArgSlot, Blueprint};
 use crate::runtime::build::build_variant::{identity, predict};
-use crate::runtime::build::pool;
 use crate::runtime::cache::KeyBuilder;
 use crate::runtime::specialize::arg_tree;
 use crate::runtime::specialize::setups::Setups;
@@ -338,8 +337,7 @@ impl Kernel {
     /// Arguments that do not fit.
     pub fn prepare_in_background(&self, args: impl Args) -> Result<(), RuntimeError> {
         let classes = args.with(|args| self.inner.classes(args))?;
-        let kernel = self.inner.clone();
-        pool::spawn(move || kernel.prepare(&classes));
+        self.inner.prepare_in_background(&classes);
         Ok(())
     }
 

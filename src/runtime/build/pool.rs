@@ -105,6 +105,21 @@ fn work() {
     }
 }
 
+/// Gives every thread something to do until what comes back is dropped.
+#[cfg(test)]
+pub(crate) fn hold_all() -> std::sync::mpsc::Sender<()> {
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let held = Arc::new(Mutex::new(held));
+    for _ in 0..256 {
+        let held = held.clone();
+        spawn(move || {
+            // Ends when the sender is dropped.
+            let _ = held.lock().map(|held| held.recv());
+        });
+    }
+    hold
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
@@ -126,15 +141,7 @@ mod tests {
 
     #[test]
     fn who_waits_does_not_stand_behind_the_background() {
-        let (hold, held) = mpsc::channel::<()>();
-        let held = std::sync::Arc::new(std::sync::Mutex::new(held));
-        for _ in 0..256 {
-            let held = held.clone();
-            super::spawn(move || {
-                // Ends when the sender is dropped.
-                let _ = held.lock().map(|held| held.recv());
-            });
-        }
+        let hold = super::hold_all();
         let deadline = Deadline::default();
         assert_eq!(super::within(&deadline, || 7), Ok(Some(7)));
         drop(hold);

@@ -12,7 +12,7 @@ use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::api::program::LoweredProgram;
 use crate::runtime::api::stream::Stream;
-use crate::runtime::build::build_variant;
+use crate::runtime::build::{build_variant, pool};
 use crate::runtime::execute::executable::Executable;
 use crate::runtime::execute::recording;
 use crate::runtime::specialize::arg_tree;
@@ -38,10 +38,13 @@ impl KernelInner {
         }
     }
 
-    /// Makes the variant of these classes unless it is there or being made. An error waits for the launch that needs it.
-    pub(in crate::runtime) fn prepare(self: &Arc<Self>, classes: &Classes) {
+    /// Makes the variant of these classes on a thread of the pool, unless it is there or being made. Its place is made at once, and with
+    /// it the kernel is kept: who lets it go later is not undone by a thread that comes late. An error waits for the launch that needs
+    /// the variant.
+    pub(in crate::runtime) fn prepare_in_background(self: &Arc<Self>, classes: &Classes) {
         if let Ok(variant) = self.insert(classes) {
-            variant.make_if_idle(self);
+            let (kernel, variant) = (self.clone(), variant.clone());
+            pool::spawn(move || variant.make_if_idle(&kernel));
         }
     }
 

@@ -195,6 +195,26 @@ def put(x, n, C: tl.constexpr):
     }
 
     #[test]
+    fn what_was_let_go_stays_so_when_the_background_comes_to_it() {
+        let device = Device::emulator_with(DeviceOptions::plain());
+        let program = Program::python("put.py", TEXT).expect("it is Python");
+        let x = Buffer::from_slice(&device, &[0_i32]).expect("there is memory");
+        let kernel = device.kernel(&program, "put");
+        let kernel = kernel.and_then(|kernel| kernel.constant("C", 1));
+        let kernel = kernel.expect("there is a kernel");
+        // No thread is free before it was let go.
+        let hold = crate::runtime::build::pool::hold_all();
+        let begun = kernel.prepare_in_background((&x, 5));
+        assert_eq!((begun, kept(&program)), (Ok(()), 1));
+        kernel.release();
+        assert_eq!(kept(&program), 0);
+        drop(hold);
+        // A launch waits for who makes it.
+        kernel.run(1, (&x, 5)).expect("it runs");
+        assert_eq!((kernel.variants().len(), kept(&program)), (1, 0));
+    }
+
+    #[test]
     fn what_somebody_holds_stays() {
         let device = Device::emulator_with(DeviceOptions::plain());
         let program = Program::python("put.py", TEXT).expect("it is Python");
