@@ -135,7 +135,7 @@ const SHARED_NAMES: &[(&str, &[&str])] = &[
 ];
 
 /// Longest file in lines.
-const MAX_LINES: usize = 1000;
+const MAX_LINES: usize = 800;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -519,4 +519,47 @@ mod tests {
         assert!(!reads_in_place([true, false, false]));
         assert!(!reads_in_place([false, true, false]));
     }
+
+    /// How many blocks are stored for the units of two products, of which the second has a left operand made by `operand` from the sum
+    /// `v4` of the first, of the shape.
+    fn stored(operand: &str, shape: &str, right: &str) -> usize {
+        let mut func = parse(&format!(
+            "kernel @k(v0: i32) warps(8) {{
+                slot0 = 32768 bytes align 128 holds 1 of f16[128,128]
+                slot1 = 16384 bytes align 128 holds 1 of f16[128,64]
+                slot2 = 8192 bytes align 128 holds 1 of f16[64,64]
+            block0:
+                v1 = shared_load v0 {{slot = slot0}} : f16[128,128]
+                v2 = shared_load v0 {{slot = slot1}} : f16[128,64]
+                v3 = const {{value = 0.0}} : f32[128,64]
+                v4 = dot v1, v2, v3 {{precision = ieee}} : f32[128,64]
+                v5 = fptrunc v4 {{round = rn}} : f16[128,64]
+                {operand}
+                v7 = shared_load v0 {{slot = {right}}} : f16{}
+                v8 = const {{value = 0.0}} : f32{shape}
+                v9 = dot v6, v7, v8 {{precision = ieee}} : f32{shape}
+                return
+            }}",
+            if right == "slot0" {
+                "[128,128]"
+            } else {
+                "[64,64]"
+            },
+        ));
+        let target = Target::parse("sm_90a").expect("a target");
+        assert_eq!(start_dots(&mut func, target), 2);
+        func.insts_with(TileOp::SharedStore).count()
+    }
+
+    #[test]
+    fn what_other_warps_summed_is_stored_for_the_unit() {
+        let transposed = "v6 = permute v5 {dims = [1, 0]} : f16[64,128]";
+        assert_eq!(stored(transposed, "[64,128]", "slot0"), 1);
+        // Rows of a sum are rows of the operand in the same warps.
+        let same = "v6 = fmul v5, v5 : f16[128,64]";
+        assert_eq!(stored(same, "[128,64]", "slot2"), 0);
+        let twice = "v10 = permute v5 {dims = [1, 0]} : f16[64,128]
+                v6 = permute v10 {dims = [1, 0]} : f16[128,64]";
+        assert_eq!(stored(twice, "[128,64]", "slot2"), 0);
+    }
 }
