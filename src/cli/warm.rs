@@ -72,7 +72,7 @@ pub(super) fn warm(args: &WarmArgs) -> Result<ExitCode> {
     };
     write_out(None, &text)?;
     if cache.is_in_trouble() {
-        let problem = "what was made is not kept: the cache is of no use, see the warning above";
+        let problem = "error: what was made is not kept, as the warning above says";
         return Err(Failure::Input(problem.to_owned()));
     }
     Ok(ExitCode::from(u8::from(report.failed() > 0)))

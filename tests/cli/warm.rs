@@ -50,6 +50,25 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
+fn a_cache_that_keeps_nothing_is_a_failure() {
+    let folder = set_up(MANIFEST);
+    let file = folder.0.path().join("m").display().to_string();
+    let done = warm(
+        &folder,
+        &["m", "-a", "ptxas"],
+        &[("TILELIFT_CACHE_DIR", &file)],
+    );
+    assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+    let told = stderr(&done);
+    assert!(told.contains("is of no use"), "{told}");
+    assert!(
+        told.ends_with("error: what was made is not kept, as the warning above says\n"),
+        "{told}"
+    );
+    assert!(stdout(&done).ends_with("s: 2 compiled, 2 assembled\n"));
+}
+
+#[test]
 fn kernels_are_made_once() {
     let folder = set_up(MANIFEST);
     let first = warm(&folder, &["m", "-j", "2", "-a", "ptxas"], &[]);
