@@ -192,9 +192,8 @@ impl<'a> Tuner<'a> {
     }
 
     /// Measures no more than so many configurations: those that the model of time ([`predict`](crate::predict)) expects to be the
-    /// fastest, in that order. What it says nothing of comes first, and those that turn out not to work do not count, so
-    /// that a wrong model costs time and never the result. Without this all are measured. It changes nothing where a cost function chooses
-    /// ([`Tuner::cost`]).
+    /// fastest, in that order, after those that it says nothing of. Those that turn out not to work do not count. Where the model is wrong,
+    /// the best may be left out. Without this all are measured. It changes nothing where a cost function chooses ([`Tuner::cost`]).
     #[must_use]
     pub fn top(mut self, count: usize) -> Tuner<'a> {
         self.top = Some(count.max(1));
@@ -313,9 +312,10 @@ impl<'a> Tuner<'a> {
             filtered.push(outcome);
         }
         let order = self.order(&candidates, &filtered, grid, args);
-        let first = order.iter().take(self.top.unwrap_or(total));
-        for &at in first {
-            if let (None, None, Ok(candidate)) = (&filtered[at], self.cost, &candidates[at]) {
+        if self.cost.is_none() {
+            let open = order.iter().filter(|(at, _)| filtered[*at].is_none());
+            let open = open.filter_map(|&(at, _)| candidates[at].as_ref().ok());
+            for candidate in open.take(self.top.unwrap_or(total)) {
                 // While the first are timed the others are compiled.
                 candidate.prepare_in_background(args)?;
             }
@@ -337,7 +337,7 @@ impl<'a> Tuner<'a> {
         let mut reused = 0;
         let mut measured = 0;
         let mut rows: Vec<(usize, Row)> = Vec::with_capacity(total);
-        for (done, &i) in order.iter().enumerate() {
+        for (done, &(i, expected)) in order.iter().enumerate() {
             let (config, candidate) = (&self.configs[i], &candidates[i]);
             report(done, &config.to_string());
             let (outcome, is_new) = match (filtered[i].take(), candidate) {
@@ -347,8 +347,14 @@ impl<'a> Tuner<'a> {
                 }
                 (None, Ok(_)) if self.top.is_some_and(|top| top <= measured) => {
                     // It says something of this run alone, and is not kept.
-                    let reason =
-                        format!("the model of time expects {measured} others to be faster");
+                    let reason = match expected {
+                        Some(_) => {
+                            format!("the model of time expects {measured} others to be faster")
+                        }
+                        None => format!(
+                            "{measured} others are measured, and the model of time says nothing of it"
+                        ),
+                    };
                     rows.push((
                         i,
                         Row {
@@ -425,29 +431,26 @@ impl<'a> Tuner<'a> {
         }))
     }
 
-    /// The order in which configurations are looked at: as they stand, or, if not all are measured, what is known already, what the model of
-    /// time says nothing of, and the others by what it expects.
+    /// The order in which configurations are looked at, with the microseconds that the model of time expects: as they stand, or, if not all
+    /// are measured, what is known already, what the model says nothing of, and the others by what it expects.
     fn order(
         &self,
         candidates: &[Result<Kernel, RuntimeError>],
         known: &[Option<Outcome>],
         grid: Grid<'_>,
         args: &[Arg<'_>],
-    ) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..candidates.len()).collect();
+    ) -> Vec<(usize, Option<f64>)> {
         if self.top.is_none() || self.cost.is_some() {
-            return order;
+            return (0..candidates.len()).map(|at| (at, None)).collect();
         }
-        let expected = candidates.iter().zip(known).map(|(candidate, known)| {
-            let estimate = match (candidate, known) {
-                (Ok(candidate), None) => candidate.estimate(grid, args).ok().flatten(),
-                _ => None,
-            };
-            estimate.map_or(0.0, |estimate| estimate.micros)
+        let expected = candidates.iter().zip(known).map(|pair| match pair {
+            (Ok(candidate), None) => candidate.estimate(grid, args).ok().flatten(),
+            _ => None,
         });
-        let expected: Vec<f64> = expected.collect();
+        let expected = expected.map(|estimate| Some(estimate?.micros));
+        let mut order: Vec<(usize, Option<f64>)> = expected.enumerate().collect();
         // Stable: of equal ones the first comes first.
-        order.sort_by(|&a, &b| expected[a].total_cmp(&expected[b]));
+        order.sort_by(|(_, a), (_, b)| a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0)));
         order
     }
 
