@@ -116,10 +116,6 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>
             let words = data.args.get(1).map_or(0.0, |&value| registers(ty(value)));
             shared(128.0 * words, 1.0)
         }
-        ThreadOp::CpAsync => Cost {
-            issued: 1.0,
-            ..Cost::default()
-        },
         ThreadOp::ShflBfly
         | ThreadOp::ShflIdx
         | ThreadOp::ShflUp

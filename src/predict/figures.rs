@@ -1,6 +1,7 @@
 //! Devices in numbers.
 //!
-//! Rates are per clock of one multiprocessor, and what kernels reach rather than what papers promise: of an H100 these name 2,048 products
+//! Rates are per clock of one multiprocessor, fitted to times of kernels; where a fit exceeds what papers promise, it makes up for what the model
+//! does not know. Of an H100 these name 2,048 products
 //! of 16-bit numbers ("NVIDIA H100 Tensor Core GPU Architecture", 989 TFLOP/s), two warps on integers and half a warp on special functions
 //! (the throughput table of the CUDA programming guide, "Arithmetic Instructions"), 128 bytes of shared memory and 3.35 TB/s. From
 //! there all were fitted together, with latencies and what starting costs, to times of kernels (`benches/gpu/choices.py`;

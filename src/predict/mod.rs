@@ -14,8 +14,8 @@
 //! knows what a product of matrices or an attention is.
 //!
 //! - **Agents** (`agent`) are four warps each; they execute instructions in order, and stand still where a result is not there
-//!   yet. Costs (`cost`) are those of the throughput table of the CUDA programming guide; a product of a warpgroup of
-//!   `64 x n x 16` takes `n / 2` clocks, or the time in which shared memory gives its operands, `(64 + n) * 32 / 128`.
+//!   yet. Costs (`cost`) count instructions by kinds of units; a product of a warpgroup of `64 x n x 16` takes the tensor
+//!   cores' time, or that in which shared memory gives its operands, `(64 + n) * 32 / 128` clocks.
 //! - **Servers** (`servers`) are what agents share; who asks first is served first. Bytes pass the way to the L2 cache, and the part of them that
 //!   no cache has takes its share of the memory's bandwidth.
 //! - **Reuse** (`reuse`): the first requests of all CTAs that run at once are compared; the part of a source that is
@@ -26,7 +26,9 @@
 //! - **Figures** ([`Figures`]) are the device as data.
 //!
 //! The numbers are good for choosing among configurations of one kernel (benches/README.md says how good); what data decide, and
-//! how caches fare over time, it does not know. A branch that depends on memory is taken not to be taken, and [`Estimate::guessed`] says so.
+//! how caches fare over time, it does not know. A branch that depends on memory is assumed not to be taken, and
+//! [`Estimate::guessed`] says so. Every access of threads to device memory counts as if neighbours stood side by side, those to shared memory
+//! as if no banks met, and shared atomics as if they were free.
 //!
 //! ```
 //! use tilelift::predict::{Launch, Model};

@@ -1,6 +1,6 @@
 //! What an op on whole numbers gives, as far as control flow and addresses need it.
 
-use crate::ir::attrs::{Attrs, IntPred};
+use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
 use crate::ir::level::Thread;
 use crate::ir::ops::ThreadOp;
@@ -39,7 +39,7 @@ pub(super) fn eval(data: &InstData<Thread>, bits: u32, args: &[u64]) -> Option<u
         ThreadOp::Smulhi => ((i128::from(sx) * i128::from(sy)) >> bits) as u64,
         ThreadOp::Umulhi => ((u128::from(x) * u128::from(y)) >> bits) as u64,
         ThreadOp::Iabs => sx.wrapping_abs() as u64,
-        ThreadOp::Icmp => u64::from(compare(*data.ipred()?, (x, sx), (y, sy))),
+        ThreadOp::Icmp => u64::from(data.ipred()?.compare(bits, x, y)),
         ThreadOp::Sext => sx as u64,
         ThreadOp::Zext
         | ThreadOp::Itrunc
@@ -57,21 +57,6 @@ pub(super) fn eval(data: &InstData<Thread>, bits: u32, args: &[u64]) -> Option<u
         }
         _ => return None,
     })
-}
-
-fn compare(pred: IntPred, (x, sx): (u64, i64), (y, sy): (u64, i64)) -> bool {
-    match pred {
-        IntPred::Eq => x == y,
-        IntPred::Ne => x != y,
-        IntPred::Slt => sx < sy,
-        IntPred::Sle => sx <= sy,
-        IntPred::Sgt => sx > sy,
-        IntPred::Sge => sx >= sy,
-        IntPred::Ult => x < y,
-        IntPred::Ule => x <= y,
-        IntPred::Ugt => x > y,
-        IntPred::Uge => x >= y,
-    }
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl Prepared {
     pub(super) fn estimate(&self, launch: &Launch<'_>, figures: &Figures) -> Option<Estimate> {
         let mut extents = launch.grid.iter();
         let total = extents.try_fold(1_u64, |product, &n| product.checked_mul(n.into()))?;
-        if total == 0 || total > u64::from(u32::MAX) {
+        if total == 0 || total > u64::from(u32::MAX) || figures.sms == 0 {
             return None;
         }
         let sms = u64::from(figures.sms);
