@@ -40,6 +40,7 @@ mod ptxas;
 mod worker;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -67,8 +68,8 @@ pub enum Assembler {
     Found,
     /// The driver of a GPU of the target. What it makes is for GPUs of that name and for drivers of that version.
     Driver,
-    /// The program `ptxas`: the path's, or the one that `TILELIFT_PTXAS` names. What it makes is for every GPU that runs code for
-    /// the target, and such a GPU takes it in place of what its own driver would make.
+    /// The program `ptxas`: the path's, or the one that `TILELIFT_PTXAS` names. What it makes is for every GPU of the target's
+    /// generation that runs code for it, and such a GPU takes it in place of what its own driver would make.
     Ptxas,
     /// Nobody: PTX alone is made, and the first launch waits for the driver.
     None,
@@ -158,7 +159,7 @@ impl fmt::Display for WarmReport {
 }
 
 /// Who assembles for a target.
-enum Means {
+enum ChosenAssembler {
     Ptxas,
     #[cfg(feature = "cuda")]
     Driver(Box<driver::Device>),
@@ -166,14 +167,14 @@ enum Means {
 }
 
 /// A target: what compiles for it, and what assembles.
-struct Place {
+struct TargetSetup {
     device: Device,
-    means: Result<Means, String>,
+    assembler: Result<ChosenAssembler, String>,
 }
 
 /// What a thread keeps from one kernel to the next.
 #[derive(Default)]
-struct Lane {
+struct ThreadState {
     #[cfg(feature = "cuda")]
     worker: Option<(u32, worker::Worker)>,
 }
@@ -200,14 +201,14 @@ impl Warm {
         }
     }
 
-    /// Makes every kernel. `told` is called as each is done, with their number so far, by the thread that made it.
+    /// Makes every kernel. `on_done` is called as each is done, with their number so far, by the thread that made it.
     pub fn run(
         &self,
         manifest: &Manifest,
-        told: &(dyn Fn(&WarmedKernel, usize) + Sync),
+        on_done: &(dyn Fn(&WarmedKernel, usize) + Sync),
     ) -> WarmReport {
         let clock = Instant::now();
-        let mut places: Vec<(Target, Place)> = Vec::new();
+        let mut setups: Vec<(Target, TargetSetup)> = Vec::new();
         let mut jobs: Vec<(&ManifestEntry, Option<usize>)> = Vec::new();
         for entry in manifest.entries() {
             let asked: Vec<Option<Target>> = match self.targets.is_empty() {
@@ -216,10 +217,10 @@ impl Warm {
             };
             for target in asked {
                 let at = target.map(|target| {
-                    let known = places.iter().position(|(known, _)| *known == target);
+                    let known = setups.iter().position(|(known, _)| *known == target);
                     known.unwrap_or_else(|| {
-                        places.push((target, self.place(target)));
-                        places.len() - 1
+                        setups.push((target, self.set_up(target)));
+                        setups.len() - 1
                     })
                 });
                 jobs.push((entry, at));
@@ -228,14 +229,14 @@ impl Warm {
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let rows: Mutex<Vec<Option<WarmedKernel>>> = Mutex::new(vec![None; jobs.len()]);
         let work = || {
-            let mut lane = Lane::default();
+            let mut state = ThreadState::default();
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(&(entry, place)) = jobs.get(at) else {
+                let Some(&(entry, setup)) = jobs.get(at) else {
                     return;
                 };
-                let row = self.make(entry, place.map(|place| &places[place].1), &mut lane);
-                told(&row, 1 + done.fetch_add(1, Ordering::Relaxed));
+                let row = self.make(entry, setup.map(|at| &setups[at].1), &mut state);
+                on_done(&row, 1 + done.fetch_add(1, Ordering::Relaxed));
                 rows.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(row);
             }
         };
@@ -253,74 +254,84 @@ impl Warm {
         }
     }
 
-    fn place(&self, target: Target) -> Place {
+    fn set_up(&self, target: Target) -> TargetSetup {
         let device = Device::emulator_with(DeviceOptions {
             cache: self.cache.clone(),
             target: Some(target),
             ..DeviceOptions::plain()
         });
-        Place {
+        TargetSetup {
             device,
-            means: self.means(target),
+            assembler: self.choose_assembler(target),
         }
     }
 
     /// Who assembles for a target.
-    fn means(&self, target: Target) -> Result<Means, String> {
+    fn choose_assembler(&self, target: Target) -> Result<ChosenAssembler, String> {
         match self.assembler {
-            Assembler::None => Ok(Means::Nobody),
-            Assembler::Ptxas => Ok(Means::Ptxas),
+            Assembler::None => Ok(ChosenAssembler::Nobody),
+            Assembler::Ptxas => Ok(ChosenAssembler::Ptxas),
             Assembler::Driver => driver_of(target),
             Assembler::Found => match driver_of(target) {
-                Ok(means) => Ok(means),
-                Err(_) if ptxas::is_there() => Ok(Means::Ptxas),
-                Err(_) => Ok(Means::Nobody),
+                Ok(driver) => Ok(driver),
+                Err(_) if ptxas::is_there() => Ok(ChosenAssembler::Ptxas),
+                Err(_) => Ok(ChosenAssembler::Nobody),
             },
         }
     }
 
     /// Makes a kernel for a target; none if nothing says for which.
-    fn make(&self, entry: &ManifestEntry, place: Option<&Place>, lane: &mut Lane) -> WarmedKernel {
+    fn make(
+        &self,
+        entry: &ManifestEntry,
+        setup: Option<&TargetSetup>,
+        state: &mut ThreadState,
+    ) -> WarmedKernel {
         let mut row = WarmedKernel {
             place: entry.place.clone(),
             kernel: entry.kernel().to_owned(),
             signature: entry.signature(),
-            target: place.map(|place| place.device.target()),
+            target: setup.map(|setup| setup.device.target()),
             ptx: None,
             code: None,
             problem: None,
             compile: Duration::ZERO,
             assemble: Duration::ZERO,
         };
-        row.problem = self.fill(entry, place, lane, &mut row).err();
+        // The compiler's own panics are errors already; this is for the rest of the way.
+        let fill = || self.fill(entry, setup, state, &mut row);
+        let filled = catch_unwind(AssertUnwindSafe(fill));
+        row.problem = filled
+            .unwrap_or_else(|_| Err("a panic while the kernel was made".to_owned()))
+            .err();
         row
     }
 
     fn fill(
         &self,
         entry: &ManifestEntry,
-        place: Option<&Place>,
-        lane: &mut Lane,
+        setup: Option<&TargetSetup>,
+        state: &mut ThreadState,
         row: &mut WarmedKernel,
     ) -> Result<(), String> {
-        let place = place
+        let setup = setup
             .ok_or("nothing says what it is compiled for: there is no GPU, and neither the line nor the caller names a target")?;
-        let made = entry.make(&place.device)?;
+        let made = entry.make(&setup.device)?;
         row.ptx = Some(made.origin);
         row.compile = made.timing.lower + made.timing.compile;
         let (ptx, lines) = (made.stored.ptx.as_str(), made.lines);
-        let key = match place.means.as_ref().map_err(String::clone)? {
-            Means::Nobody => return Ok(()),
-            Means::Ptxas => key_by_ptxas(ptx, lines),
+        let key = match setup.assembler.as_ref().map_err(String::clone)? {
+            ChosenAssembler::Nobody => return Ok(()),
+            ChosenAssembler::Ptxas => key_by_ptxas(ptx, lines),
             #[cfg(feature = "cuda")]
-            Means::Driver(device) => key_by_driver(ptx, device, lines),
+            ChosenAssembler::Driver(device) => key_by_driver(ptx, device, lines),
         };
         let mut took = Duration::ZERO;
         let found = self
             .cache
             .get_or_make(EntryKind::Cubin, &key, &Default::default(), || {
                 let clock = Instant::now();
-                let code = self.assemble(place, ptx, made.stored.meta.target, lines, lane);
+                let code = self.assemble(setup, ptx, made.stored.meta.target, lines, state);
                 took = clock.elapsed();
                 code.map_err(Trouble)
             });
@@ -336,15 +347,17 @@ impl Warm {
     )]
     fn assemble(
         &self,
-        place: &Place,
+        setup: &TargetSetup,
         ptx: &str,
         target: Target,
         lines: bool,
-        lane: &mut Lane,
+        state: &mut ThreadState,
     ) -> Result<Vec<u8>, String> {
-        match &place.means {
+        match &setup.assembler {
             #[cfg(feature = "cuda")]
-            Ok(Means::Driver(device)) => self.assemble_by_driver(device, ptx, lines, lane),
+            Ok(ChosenAssembler::Driver(device)) => {
+                self.assemble_by_driver(device, ptx, lines, state)
+            }
             _ => ptxas::assemble(ptx, target, lines, Some(self.limit))
                 .map_err(|error| error.to_string()),
         }
@@ -356,7 +369,7 @@ impl Warm {
         device: &driver::Device,
         ptx: &str,
         lines: bool,
-        lane: &mut Lane,
+        state: &mut ThreadState,
     ) -> Result<Vec<u8>, String> {
         let Some(program) = &self.worker else {
             let context = driver::Context::new(device);
@@ -365,7 +378,7 @@ impl Warm {
                 .map(|code| code.bytes)
                 .map_err(|error| error.to_string());
         };
-        let (_, worker) = match &mut lane.worker {
+        let (_, worker) = match &mut state.worker {
             Some(known) if known.0 == device.ordinal => known,
             other => {
                 let started = worker::Worker::start(program, device.ordinal);
@@ -377,7 +390,7 @@ impl Warm {
             Ok(code) => code,
             Err(problem) => {
                 // The next kernel has another one.
-                lane.worker = None;
+                state.worker = None;
                 Err(problem)
             }
         }
@@ -398,18 +411,18 @@ fn first_gpu() -> Option<Target> {
 
 /// The driver of a GPU which kernels for this target are compiled for.
 #[cfg(feature = "cuda")]
-fn driver_of(target: Target) -> Result<Means, String> {
+fn driver_of(target: Target) -> Result<ChosenAssembler, String> {
     let devices = driver::Device::all().map_err(|error| error.to_string())?;
     let is_it = |device: &driver::Device| {
         Target::for_device(device.capability.major, device.capability.minor) == Some(target)
     };
     match devices.into_iter().find(is_it) {
-        Some(device) => Ok(Means::Driver(Box::new(device))),
+        Some(device) => Ok(ChosenAssembler::Driver(Box::new(device))),
         None => Err(format!("no GPU here is one that {target} is the target of")),
     }
 }
 
 #[cfg(not(feature = "cuda"))]
-fn driver_of(_target: Target) -> Result<Means, String> {
+fn driver_of(_target: Target) -> Result<ChosenAssembler, String> {
     Err("the driver needs the feature `cuda`".to_owned())
 }

@@ -60,15 +60,16 @@ pub(crate) fn assemble(
     lines: bool,
     limit: Option<Duration>,
 ) -> Result<Vec<u8>, PtxasError> {
-    let [from, to, log] = ["ptx", "cubin", "log"].map(Scratch::new);
-    std::fs::write(&from.0, ptx).map_err(from.io())?;
-    let told = File::create(&log.0).map_err(log.io())?;
+    let scratch = Scratch::new()?;
+    let [from, to, log] = ["ptx", "cubin", "log"].map(|name| scratch.file(name));
+    std::fs::write(&from, ptx).map_err(io(&from))?;
+    let told = File::create(&log).map_err(io(&log))?;
     let program = program();
     let child = Command::new(&program)
         .arg(format!("-arch={target}"))
         .args(lines.then_some("-lineinfo"))
         .arg("-o")
-        .args([&to.0, &from.0])
+        .args([&to, &from])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(told)
@@ -77,9 +78,9 @@ pub(crate) fn assemble(
     let ended = wait(&mut child, limit).map_err(|error| start(&program, error))?;
     match ended {
         None => Err(PtxasError::Late(limit.unwrap_or_default())),
-        Some(true) => std::fs::read(&to.0).map_err(to.io()),
+        Some(true) => std::fs::read(&to).map_err(io(&to)),
         Some(false) => {
-            let log = std::fs::read(&log.0).unwrap_or_default();
+            let log = std::fs::read(&log).unwrap_or_default();
             let log = String::from_utf8_lossy(&log).trim_end().to_owned();
             Err(PtxasError::Refused(log))
         }
@@ -115,26 +116,40 @@ fn wait(child: &mut Child, limit: Option<Duration>) -> io::Result<Option<bool>> 
     }
 }
 
-/// A file of this call alone, which goes with this.
+/// A folder of this call alone, which goes with this. It is made anew and for this user: what lies in a folder that all may write, under a
+/// name that can be guessed, may be somebody else's.
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(ending: &str) -> Scratch {
+    fn new() -> Result<Scratch, PtxasError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let name = format!("tilelift-{process}-{number}.{ending}");
-        Scratch(std::env::temp_dir().join(name))
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        loop {
+            let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            let path = std::env::temp_dir().join(format!("tilelift-{process}-{number}"));
+            match builder.create(&path) {
+                Ok(()) => return Ok(Scratch(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(PtxasError::Io { path, error }),
+            }
+        }
     }
 
-    fn io(&self) -> impl FnOnce(io::Error) -> PtxasError + use<> {
-        let path = Path::to_owned(&self.0);
-        move |error| PtxasError::Io { path, error }
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // It may not have come to be.
-        let _ = std::fs::remove_file(&self.0);
+        // What is left of it does nobody harm.
+        let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+fn io(path: &Path) -> impl FnOnce(io::Error) -> PtxasError + use<> {
+    let path = path.to_owned();
+    move |error| PtxasError::Io { path, error }
 }
