@@ -148,7 +148,11 @@ impl Loading<'_> {
         let mut by_ptxas = None;
         let found = cache.get_or_make(EntryKind::Cubin, &key, deadline, || {
             let (ptx, lines) = (&self.stored.ptx, self.kernel.options.line_info);
-            if let Some((code, origin)) = cache.get(EntryKind::Cubin, &key_by_ptxas(ptx, lines)) {
+            // Machine code is for the devices of one generation.
+            let is = self.device.context.device().capability;
+            let by_other = (self.stored.meta.target.sm / 10 == is.major)
+                .then(|| cache.get_within(EntryKind::Cubin, &key_by_ptxas(ptx, lines), deadline));
+            if let Some((code, origin)) = by_other.flatten() {
                 by_ptxas = Some(origin);
                 return Ok(code);
             }

@@ -28,7 +28,7 @@ pub enum EntryKind {
     /// PTX and description of a kernel, by source, signature, options, target and build of the compiler. In the signature are
     /// those promises of arguments that the code depends on.
     Kernel,
-    /// Machine code, by PTX, device, driver and options of its assembler.
+    /// Machine code, by PTX, device, driver and options of its assembler; or, where ptxas made it, by PTX and options.
     Cubin,
     /// Which promises of a signature the code of a kernel depends on, by the same with the whole signature.
     Asked,

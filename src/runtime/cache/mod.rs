@@ -152,9 +152,19 @@ impl Cache {
 
     /// The contents of an entry, if it is there and whole.
     pub fn get(&self, kind: EntryKind, key: &Key) -> Option<(Vec<u8>, Origin)> {
+        self.get_within(kind, key, &Deadline::default())
+    }
+
+    /// As [`Cache::get`]; a store that machines share is waited for as long as the deadline lasts.
+    pub(in crate::runtime) fn get_within(
+        &self,
+        kind: EntryKind,
+        key: &Key,
+        deadline: &Deadline,
+    ) -> Option<(Vec<u8>, Origin)> {
         let inner = self.inner.as_ref()?;
         let found = inner.find(kind, key, true);
-        found.or_else(|| inner.find_shared(kind, key, &Deadline::default()))
+        found.or_else(|| inner.find_shared(kind, key, deadline))
     }
 
     /// Writes an entry.
