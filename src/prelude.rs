@@ -14,6 +14,8 @@ pub use crate::ir::function::TileFunction;
 pub use crate::ir::types::{Elem, Scalar, TileType};
 pub use crate::linear_layout::shape::Shape;
 pub use crate::runtime::{
-    Buffer, Constants, Device, DeviceOptions, Grid, Kernel, Pointer, Program, RuntimeError, Stream,
+    Buffer, Constants, Device, DeviceOptions, Event, Graph, Grid, Kernel, Pinned, Pointer, Program,
+    RuntimeError, Stream, View,
 };
 pub use crate::settings::{Options, Target};
+pub use crate::tune::{Config, Tuner};

@@ -97,6 +97,7 @@ pub struct Launch<'a> {
 
 /// What a launch did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Stats {
     /// Instructions, counted once for each lane that executed them.
     pub lane_instructions: u64,

@@ -273,6 +273,16 @@ fn reports_and_diagnostics_are_serialised() {
         (&"bad.py".into(), &1.into())
     );
     assert_eq!(json[0]["severity"], "error");
+    let stats = tilelift::emu::Stats {
+        warp_instructions: 7,
+        ..tilelift::emu::Stats::default()
+    };
+    let json = serde_json::to_value(stats).expect("it is data");
+    assert_eq!(json["warp_instructions"], 7);
+    assert_eq!(
+        serde_json::from_value::<tilelift::emu::Stats>(json).ok(),
+        Some(stats)
+    );
     let target: Result<tilelift::settings::Target, _> = serde_json::from_str("\"sm_90a\"");
     assert_eq!(
         target.expect("a target"),
