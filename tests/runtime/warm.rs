@@ -9,6 +9,14 @@ use tilelift::warm::{Assembler, Warm};
 
 use crate::tools::ADD;
 
+/// Its code is the same for every number.
+const PUT: &str = "import triton, triton.language as tl
+
+@triton.jit
+def put(x, n):
+    tl.store(x, n)
+";
+
 /// Launches kernels of two programs on a device with a cache and a manifest; gives the reports of their variants.
 fn serve(
     mut options: DeviceOptions,
@@ -58,10 +66,17 @@ fn a_recorded_run_starts_warm_elsewhere() {
     // What is found in a cache is recorded, too, and nothing twice.
     let manifest = Manifest::read(&path).expect("it was written");
     assert_eq!(manifest.len(), 7);
+    // The emulator's own target is nobody's wish.
     let warm = Warm {
         assembler: Assembler::None,
         jobs: 3,
         ..Warm::new(cache(&folder.path().join("cache")))
+    };
+    let report = warm.run(&manifest, &|_, _| {});
+    assert_eq!(report.failed(), 7, "{report}");
+    let warm = Warm {
+        targets: vec![Device::emulator_with(DeviceOptions::plain()).target()],
+        ..warm
     };
     let told = std::sync::Mutex::new(Vec::new());
     let report = warm.run(&manifest, &|row, done| {
@@ -123,6 +138,53 @@ fn a_recorded_run_starts_warm_elsewhere() {
         (report.rows.len(), targets),
         (14, vec![Some(Target::SM_90A); 7])
     );
+}
+
+/// Launches that share a variant are each known from then on, whichever comes first.
+#[test]
+fn what_shares_a_variant_is_found_in_any_order() {
+    let orders = [[5, 64, 7], [64, 7, 5]];
+    for (first, second) in [(orders[0], orders[1]), (orders[1], orders[0])] {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("run.manifest");
+        for (order, origin) in [(first, Origin::Made), (second, Origin::Disk)] {
+            let mut options = DeviceOptions::plain();
+            options.cache = cache(&folder.path().join("cache"));
+            options.record = LaunchRecord::to(&path);
+            let device = Device::emulator_with(options);
+            let x = Buffer::from_slice(&device, &[1.5_f32; 64]).expect("there is memory");
+            let program = Program::python("put.py", PUT).expect("it is Python");
+            let put = device.kernel(&program, "put").expect("there is a kernel");
+            for n in order {
+                put.run(1, (&x, n)).expect("it runs");
+            }
+            let variants = put.variants();
+            assert_eq!(variants.len(), 1, "the code asks for no multiple of n");
+            assert_eq!(variants[0].kernel_origin, origin, "{order:?}");
+        }
+        // One line for each class of n.
+        let manifest = Manifest::read(&path).expect("it was written");
+        assert_eq!(manifest.len(), 2);
+    }
+}
+
+/// A manifest that an editor left without an end of its last line goes on with a line of its own.
+#[test]
+fn a_manifest_without_a_last_end_of_line_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let path = folder.path().join("run.manifest");
+    std::fs::write(&path, "# by hand").expect("the folder can be written");
+    let device = Device::emulator_with(DeviceOptions {
+        record: LaunchRecord::to(&path),
+        ..DeviceOptions::plain()
+    });
+    let program = Program::python("put.py", PUT).expect("it is Python");
+    let put = device.kernel(&program, "put").expect("there is a kernel");
+    let x = Buffer::from_slice(&device, &[0.0_f32]).expect("there is memory");
+    put.run(1, (&x, 5)).expect("it runs");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    assert!(text.starts_with("# by hand\nprogram "), "{text}");
+    assert_eq!(Manifest::read(&path).expect("it is one").len(), 1);
 }
 
 /// The line of the manifest where its kernel of a number is.

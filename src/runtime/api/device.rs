@@ -106,6 +106,8 @@ struct Inner {
     instance: u32,
     name: String,
     target: Target,
+    /// Whether the target is that of a GPU, or was asked for.
+    has_own_target: bool,
     cache: Cache,
     dump: Dump,
     record: LaunchRecord,
@@ -355,6 +357,8 @@ impl Device {
                 id: number << 16 | !number & 0xffff,
                 instance,
                 name,
+                has_own_target: options.target.is_some()
+                    || !matches!(backend, Backend::Emulated(_)),
                 target,
                 cache: options.cache,
                 dump: options.dump,
@@ -444,6 +448,11 @@ impl Device {
     /// What kernels are compiled for.
     pub fn target(&self) -> Target {
         self.inner.target
+    }
+
+    /// Whether its target is that of a GPU, or was asked for.
+    pub(in crate::runtime) fn has_own_target(&self) -> bool {
+        self.inner.has_own_target
     }
 
     /// Whether it runs code for a target.

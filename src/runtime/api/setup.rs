@@ -355,7 +355,8 @@ impl Kernel {
 
     /// Bounds the number of variants, [`DEFAULT_VARIANTS`](crate::runtime::DEFAULT_VARIANTS) if nothing is said. A launch beyond the
     /// bound uses the variant that knows only the types, if there is room for that, and is an error otherwise. A quarter of
-    /// the bound, one at least, is kept for such variants: a bound of 1 makes the only variant one that knows only the types.
+    /// the bound, one at least, is kept for such variants: a bound of 1 makes the only variant one that knows only the types. Launches
+    /// that differ in what the code does not depend on share a variant, and count each.
     ///
     /// It bounds too what is kept of set-ups that nobody holds, such as those of constants that vary without end: all
     /// set-ups of the kernel together keep so many variants, and the next use of one that had to go makes its variants

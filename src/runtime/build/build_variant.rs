@@ -138,6 +138,7 @@ pub(in crate::runtime) fn build(
     Ok(Executable {
         report,
         served,
+        asked: stored.asked,
         defaults: defaults(kernel, &stored.constants),
         is_plain: AtomicBool::new(false),
         printed: Mutex::default(),
@@ -154,6 +155,17 @@ pub(in crate::runtime) fn build(
         ptx: stored.ptx,
         replaced: stored.replaced,
     })
+}
+
+/// Notes that what was made serves other classes, too: in the record, and in the cache, so that a process which meets these first
+/// compiles nothing.
+pub(in crate::runtime) fn note_served(kernel: &Blueprint, classes: &Classes, by: &Executable) {
+    kernel.device.record().add(kernel, classes);
+    if by.replaced.is_none() && kernel.source.language().is_some() {
+        let asked = encode_asked(&kernel.name, &by.asked);
+        let key = kernel_key(kernel, classes);
+        kernel.device.cache().put(EntryKind::Asked, &key, &asked);
+    }
 }
 
 /// Values of `constexpr` parameters that were not given, of all parameters that have become constants.
@@ -324,7 +336,7 @@ fn obtain_kernel(
     let is_made = origin == Origin::Made;
     let asked = decode_asked(&asked).filter(|_| !is_made);
     let found = asked.and_then(|(_, asked)| {
-        let (bytes, from) = cache.get(EntryKind::Kernel, &kept_by(&asked))?;
+        let (bytes, from) = cache.get_within(EntryKind::Kernel, &kept_by(&asked), deadline)?;
         origin = from;
         Stored::decode(&bytes)
     });

@@ -48,8 +48,8 @@ use crate::settings::{Policy, Promote, Target};
 /// ```
 ///
 /// A `kernel` line names the file, the kernel, the signature, and `KEY=VALUE` pairs. The signature has an entry for each parameter that
-/// takes an argument, as [`Kernel::explain`] and [`Kernel::variants`] print it: a type, `*` before it for an address, `:16` or
-/// `:8` behind it for a multiple, `:1` for the integer 1; `None`, tuples in brackets, `tensordesc<fp16[64, 32]>`. A key is a constant of the
+/// takes an argument, as [`Kernel::explain`] and [`Kernel::variants`] print it: a type, `*` before it for an address, `:16`,
+/// `:8`, `:4` or `:2` behind it for a multiple, `:1` for the integer 1; `None`, tuples in brackets, `tensordesc<fp16[64, 32]>`. A key is a constant of the
 /// kernel or one of these:
 ///
 /// | key | as |
@@ -284,7 +284,8 @@ const KEYS: [&str; 11] = [
 /// The lines of a program, behind the name by which kernels refer to it; none of one that has no text.
 pub(in crate::runtime) fn program_lines(source: &ProgramSource) -> Option<(String, String)> {
     let language = source.language()?;
-    if source.name.contains(['\n', '\r']) || source.name.trim() != source.name {
+    let name = &source.name;
+    if name.is_empty() || name.contains(['\n', '\r']) || name.trim() != name {
         return None;
     }
     let mut hash = blake3::Hasher::new();
@@ -333,7 +334,10 @@ pub(in crate::runtime) fn kernel_line(
         add(name, &shown);
     }
     settings(options, &mut add);
-    add("target", &kernel.device.target());
+    // What the emulator takes where nobody asked for a target is not what a GPU would.
+    if kernel.device.has_own_target() {
+        add("target", &kernel.device.target());
+    }
     line.push('\n');
     Ok(line)
 }

@@ -32,7 +32,8 @@ struct Inner {
 struct Written {
     /// Hashes of programs and of lines of kernels.
     hashes: HashSet<[u8; 32]>,
-    bytes: usize,
+    /// Whether its last line has no end.
+    is_cut: bool,
 }
 
 impl LaunchRecord {
@@ -95,23 +96,27 @@ impl Inner {
             return Ok(());
         }
         let mut unit = String::new();
-        if written.bytes == 0 {
+        let file = File::options().create(true).append(true).open(&self.path);
+        let mut file = file.map_err(cannot)?;
+        // Other processes write to it, too.
+        let before = file.metadata().map_err(cannot)?.len() as usize;
+        if written.is_cut {
+            unit.push('\n');
+        }
+        if before == 0 {
             unit += "# Kernels that were launched. To make them on another machine: tilelift warm FILE\n";
         }
         if !written.hashes.contains(&program_hash) {
             unit += program;
         }
         unit += line;
-        let bytes = written.bytes + unit.len();
-        if bytes > MANIFEST_BYTES || written.hashes.len() >= MANIFEST_KERNELS {
+        if before + unit.len() > MANIFEST_BYTES || written.hashes.len() >= MANIFEST_KERNELS {
             return Err("the manifest is full, later kernels are not recorded".to_owned());
         }
-        let file = File::options().create(true).append(true).open(&self.path);
         // By one call, so that what several processes write does not mix.
-        let result = file.and_then(|mut file| file.write_all(unit.as_bytes()));
-        result.map_err(cannot)?;
+        file.write_all(unit.as_bytes()).map_err(cannot)?;
         written.hashes.extend([program_hash, line_hash]);
-        written.bytes = bytes;
+        written.is_cut = false;
         Ok(())
     }
 }
@@ -139,7 +144,7 @@ impl Written {
         });
         Ok(Written {
             hashes: hashes.collect(),
-            bytes: text.len(),
+            is_cut: !text.is_empty() && !text.ends_with('\n'),
         })
     }
 }

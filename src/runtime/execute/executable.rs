@@ -9,6 +9,7 @@ use crate::compile::KernelMeta;
 use crate::device_print::{self, Log};
 use crate::emu;
 
+use crate::ir::function::Asked;
 use crate::runtime::api::argument::Arg;
 use crate::runtime::api::constant::Constant;
 use crate::runtime::api::deadline::Deadline;
@@ -34,6 +35,8 @@ pub(crate) struct Executable {
     pub(crate) report: Report,
     /// Which arguments it is for.
     pub(in crate::runtime) served: Served,
+    /// What its code depends on, of each parameter.
+    pub(in crate::runtime) asked: Vec<Asked>,
     /// Values of `constexpr` parameters that were not given.
     pub(in crate::runtime) defaults: Vec<(String, Constant)>,
     /// For each parameter of the PTX entry the argument that it takes.

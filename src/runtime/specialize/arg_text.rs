@@ -213,7 +213,7 @@ mod tests {
     fn every_class_is_read_back() {
         for &dtype in DType::ALL {
             for plain in [Class::pointer(dtype), Class::number(dtype)] {
-                let promises = [16, 8, 1].map(|multiple| plain.promising(multiple));
+                let promises = MULTIPLES.map(|multiple| plain.promising(multiple.into()));
                 for class in promises.into_iter().flatten().chain([plain]) {
                     let text = class.to_string();
                     assert_eq!(parse(&text), Ok(vec![ArgTree::Plain(class)]), "{text}");

@@ -13,7 +13,7 @@ use crate::runtime::api::deadline::{CancelToken, Deadline, Stopped};
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::api::warning::hold;
-use crate::runtime::build::build_variant::build;
+use crate::runtime::build::build_variant::{build, note_served};
 use crate::runtime::build::pool;
 use crate::runtime::execute::executable::Executable;
 use crate::runtime::specialize::table::{Classes, Keyed};
@@ -200,7 +200,10 @@ impl Variant {
         // The compiler's own panics are errors already; this is for the rest of the way.
         let classes = kernel.kept(&self.classes);
         let build = || match kernel.serving(|served| served.holds(&classes)) {
-            Some(ready) => Ok(ready.clone()),
+            Some(ready) => {
+                note_served(kernel, &classes, ready);
+                Ok(ready.clone())
+            }
             None => {
                 let built = build(kernel, &classes, &deadline)?;
                 // It may have been made for other classes meanwhile.
