@@ -216,31 +216,59 @@ pub(super) fn divide(maker: &mut Maker<'_>, a: Value, b: Value) -> [Value; 2] {
     [quotient, rest]
 }
 
-/// The program that is executed as number `index`, and there is none with more work behind it in its section. Right as long as the
-/// number of programs has 32 bits.
+/// Who executes programs that are ordered by their work.
+#[derive(Clone, Copy)]
+pub(super) enum Executed {
+    /// CTAs that begin in the order of their numbers, one for each.
+    AsTheyBegin,
+    /// So many CTAs, each of which executes every so-many-th.
+    DealtOut {
+        /// How many CTAs there are.
+        ctas: Value,
+        /// How many programs.
+        all: Value,
+    },
+}
+
+/// The program that is executed as number `index`, and there is none with more work behind it in its section; if they are dealt
+/// out, none in a later round of it. Right as long as the number of programs has 32 bits.
 pub(super) fn ordered_program(
     maker: &mut Maker<'_>,
     index: Value,
     counts: [Value; 3],
     uneven: Uneven,
-    section: Option<i64>,
+    executed: Executed,
 ) -> [Value; 3] {
     let axis = usize::from(uneven.axis);
     let [b, c] = [[1, 2], [0, 2], [0, 1]][axis];
     let heads = number_of(maker, TileOp::Imul, [counts[b], counts[c]]);
-    let section = match section {
-        Some(section) => {
-            let section = maker.number(section, number_type());
+    let one = maker.number(1, number_type());
+    let section = match executed {
+        Executed::AsTheyBegin => {
+            let section = maker.number(SECTION, number_type());
             number_of(maker, TileOp::Umin, [heads, section])
         }
-        None => heads,
+        Executed::DealtOut { ctas, all } => {
+            // So many sections that one is two rounds, about, and all are alike.
+            let half = number_of(maker, TileOp::Iadd, [all, ctas]);
+            let rounds = number_of(maker, TileOp::Iadd, [ctas, ctas]);
+            let sections = number_of(maker, TileOp::Udiv, [half, rounds]);
+            let sections = number_of(maker, TileOp::Umax, [sections, one]);
+            let before = number_of(maker, TileOp::Isub, [heads, one]);
+            let section = number_of(maker, TileOp::Udiv, [before, sections]);
+            number_of(maker, TileOp::Iadd, [section, one])
+        }
     };
     let whole = number_of(maker, TileOp::Imul, [section, counts[axis]]);
-    let [number, rest] = divide(maker, index, whole);
+    let [number, mut rest] = divide(maker, index, whole);
     let first = number_of(maker, TileOp::Imul, [number, section]);
     // The last section may have fewer.
     let left = number_of(maker, TileOp::Isub, [heads, first]);
     let here = number_of(maker, TileOp::Umin, [left, section]);
+    if let Executed::DealtOut { ctas, .. } = executed {
+        let programs = number_of(maker, TileOp::Imul, [here, counts[axis]]);
+        rest = back_and_forth(maker, rest, [ctas, programs]);
+    }
     let [rank, head] = divide(maker, rest, here);
     let head = number_of(maker, TileOp::Iadd, [first, head]);
     let [outer, inner] = divide(maker, head, counts[b]);
@@ -248,11 +276,28 @@ pub(super) fn ordered_program(
     program[b] = inner;
     program[c] = outer;
     if uneven.grows {
-        let one = maker.number(1, number_type());
         let last = number_of(maker, TileOp::Isub, [counts[axis], one]);
         program[axis] = number_of(maker, TileOp::Isub, [last, rank]);
     }
     program
+}
+
+/// The number that is dealt out instead of `index` if every second round goes backwards, so that nobody always gets the longest. A last
+/// round that is not for all goes backwards, too, among those that it is for.
+fn back_and_forth(maker: &mut Maker<'_>, index: Value, [ctas, all]: [Value; 2]) -> Value {
+    let [round, at] = divide(maker, index, ctas);
+    let one = maker.number(1, number_type());
+    let zero = maker.number(0, number_type());
+    let first = number_of(maker, TileOp::Isub, [index, at]);
+    let left = number_of(maker, TileOp::Isub, [all, first]);
+    let here = number_of(maker, TileOp::Umin, [ctas, left]);
+    let last = number_of(maker, TileOp::Isub, [here, one]);
+    let opposite = number_of(maker, TileOp::Isub, [last, at]);
+    let backwards = number_of(maker, TileOp::Iadd, [first, opposite]);
+    let odd = number_of(maker, TileOp::And, [round, one]);
+    let goes_on = maker.compare(IntPred::Eq, odd, zero);
+    let args = [goes_on, index, backwards];
+    maker.value(TileOp::Select, &args, &[], number_type())
 }
 
 /// Lets the programs with most work begin first.
@@ -269,7 +314,7 @@ pub fn order_programs(func: &mut TileFunction, uneven: Uneven) {
     // More programs than 32 bits can count stay as they are.
     let rows = number_of(&mut maker, TileOp::Imul, [counts[1], counts[2]]);
     let beyond = number_of(&mut maker, TileOp::Umulhi, [counts[0], rows]);
-    let ordered = ordered_program(&mut maker, index, counts, uneven, Some(SECTION));
+    let ordered = ordered_program(&mut maker, index, counts, uneven, Executed::AsTheyBegin);
     let zero = maker.number(0, number_type());
     let fits = maker.compare(IntPred::Eq, beyond, zero);
     let program = [0, 1, 2].map(|axis| {
@@ -316,6 +361,7 @@ mod tests {
     use crate::interp::{Arg, Launch, Memory, Options, run};
     use crate::ir::function::TileFunction;
     use crate::text::parse::parse_tile;
+    use crate::tile::loop_over_programs::loop_over_programs;
     use crate::tile::testing::verified;
 
     /// A kernel that multiplies in a loop with these bounds, and stores when it was executed at its program's place: the interpreter
@@ -372,6 +418,27 @@ mod tests {
             .chunks_exact(4)
             .map(|number| i32::from_le_bytes(number.try_into().expect("four bytes")))
             .collect()
+    }
+
+    #[test]
+    fn programs_are_dealt_out_evenly_and_head_by_head() {
+        let mut func = kernel("", "v9, v3, v8");
+        let found = uneven(&func).expect("the loop depends on the program");
+        loop_over_programs(&mut func, Some(found));
+        verified(&func);
+        let [length, heads, ctas] = [8, 9, 3];
+        let turns = turns(&func, [length, heads, 1]);
+        // The interpreter executes one CTA after the other, each as many programs.
+        let each = (length * heads / ctas) as usize;
+        let mut programs: Vec<u32> = (0..length * heads).collect();
+        programs.sort_by_key(|&program| turns[program as usize]);
+        for own in programs.chunks(each) {
+            let work: u32 = own.iter().map(|program| program % length).sum();
+            let mean = heads * length * (length - 1) / 2 / ctas;
+            assert!(work.abs_diff(mean) * 20 <= mean, "{work} of {mean}");
+            // What a head's programs read is read by all CTAs at about the same time.
+            assert!(own.is_sorted_by_key(|program| program / length), "{own:?}");
+        }
     }
 
     #[test]
