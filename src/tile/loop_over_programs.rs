@@ -17,11 +17,11 @@
 //!
 //! - No number of iterations and no condition depends on the program or on memory. Or
 //! - loops with products grow or shrink along one axis ([`super::order_programs`]), as those of causal attention. Then programs
-//!   are taken in sections of two rounds, about, within which they are dealt out from the longest to the shortest and the second
-//!   time backwards: for 64 heads of 32 blocks of rows on 132 SMs, and for 256 of 8, nobody has more than 1.03 of the mean (counted).
-//!   A section is of few heads, as each brings many programs, so that what its programs read in common is still in the L2 cache:
-//!   of all programs from the longest to the shortest nobody has more than 1.01 of the mean, but each of 256 heads comes anew from memory for
-//!   every block.
+//!   are taken in sections of heads, within which they are dealt out from the longest to the shortest and every second
+//!   round backwards: for 64 heads of 32 blocks of rows on 132 SMs nobody has more than 1.01 of the mean, for 256 of 8 1.03 (counted).
+//!   What the programs of a head read in common is still in the L2 cache, as several of them are executed at once: of all programs from
+//!   the longest to the shortest each of 256 heads would come from memory anew for every block. (An H100: causal attention of 128
+//!   columns, 1,024 rows 0.82 of the time of that order, 2,048 rows 0.83.)
 //!
 //! A kernel is left alone if programs could wait for each other (a `while` loop), if it speaks of itself (what
 //! is printed names its program) or if nobody knows what it does (inline PTX that is not pure).
