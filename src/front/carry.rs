@@ -8,8 +8,8 @@
 use ruff_text_size::TextRange;
 use rustc_hash::FxHashSet;
 
-use super::branch::same;
 use super::diagnostic::Code;
+use super::if_else::same;
 use super::library::block::OFFSETS;
 use super::loops::LOST;
 use super::lower::{Local, Locals, Lower, Res, Stop};

@@ -8,10 +8,10 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange};
 
-use super::branch::same;
 use super::constant;
 use super::diagnostic::{Code, Severity};
 use super::format;
+use super::if_else::same;
 use super::lower::{Local, Lower, Res, Stop, with_stack};
 use super::materialise::NO_NUMBER;
 use super::types::{DType, Ty};

@@ -34,13 +34,13 @@ pub mod types;
 
 mod argument;
 mod arith;
-mod branch;
 mod call;
 mod carry;
 mod constant;
 mod expr;
 mod format;
 mod host;
+mod if_else;
 mod kernel;
 mod library;
 mod loops;

@@ -1,7 +1,7 @@
 //! Statements.
 //!
 //! A list of statements ends in one of three ways ([`Flow`]): it goes on, it has returned, or whether it has returned is
-//! known at run time. The tile IR has no early return; [`super::branch`] moves what follows into the other branch.
+//! known at run time. The tile IR has no early return; [`super::if_else`] moves what follows into the other branch.
 
 use ruff_python_ast::{Alias, Expr, Stmt, StmtAssert};
 use ruff_text_size::Ranged;

@@ -25,7 +25,7 @@ pub(crate) mod number;
 mod order;
 pub(crate) mod prelude;
 mod python;
-mod reduce;
+mod reductions;
 mod rounding;
 mod shape;
 mod text;
@@ -129,7 +129,7 @@ const TABLES: &[&[Builtin]] = &[
     order::ROWS,
     python::LANGUAGE,
     python::PYTHON,
-    reduce::ROWS,
+    reductions::ROWS,
     rounding::ROWS,
     shape::ROWS,
     text::ROWS,

@@ -12,12 +12,12 @@ pub(in crate::runtime) mod error;
 pub(in crate::runtime) mod float8;
 pub(in crate::runtime) mod graph;
 pub(in crate::runtime) mod kernel;
+pub(in crate::runtime) mod kernel_options;
 pub(in crate::runtime) mod memory;
 #[cfg(feature = "cuda")]
 pub(in crate::runtime) mod of_cust;
 pub(in crate::runtime) mod program;
 pub(in crate::runtime) mod report;
-pub(in crate::runtime) mod setup;
 pub(in crate::runtime) mod stream;
 pub(in crate::runtime) mod transfer;
 pub(in crate::runtime) mod view;

@@ -7,8 +7,8 @@ use crate::runtime::api::argument::{Arg, Class, DType};
 use crate::runtime::api::constant::Constant;
 use crate::runtime::api::diagnostic::SourceError;
 use crate::runtime::api::error::RuntimeError;
+use crate::runtime::api::kernel_options::KernelOptions;
 use crate::runtime::api::program::{LoweredProgram, Param};
-use crate::runtime::api::setup::KernelOptions;
 use crate::runtime::specialize::arg_tree::ArgTree;
 
 /// The kernel for arguments of these classes.

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 use crate::ir::function::Asked;
 use crate::runtime::api::argument::{Arg, Class, DESCRIPTOR, DType, PLAIN, Specialize, TUPLE};
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::variant_table::Classes;
 
 /// The bits of a descriptor's dimension that are the logarithm of the blocks' extent; larger ones, of which there are no blocks,
 /// become this one.

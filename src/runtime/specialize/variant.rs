@@ -16,7 +16,7 @@ use crate::runtime::api::warning::hold;
 use crate::runtime::build::build_variant::build;
 use crate::runtime::build::pool;
 use crate::runtime::execute::executable::Executable;
-use crate::runtime::specialize::table::{Classes, Keyed};
+use crate::runtime::specialize::variant_table::{Classes, Keyed};
 
 /// A kernel for arguments of certain classes.
 #[derive(Debug)]

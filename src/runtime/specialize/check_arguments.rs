@@ -9,7 +9,7 @@ use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::build::blueprint::ArgSlot;
 use crate::runtime::specialize::arg_tree;
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::variant_table::Classes;
 
 impl KernelInner {
     pub(in crate::runtime) fn arguments(&self) -> impl Iterator<Item = &str> {

@@ -8,7 +8,7 @@ use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::api::report::Explanation;
 use crate::runtime::build::build_variant;
 use crate::runtime::specialize::arg_tree::{self, ArgTree};
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::variant_table::Classes;
 
 impl KernelInner {
     pub(in crate::runtime) fn explain(&self, args: &[Arg<'_>], classes: &Classes) -> Explanation {

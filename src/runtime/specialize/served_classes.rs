@@ -4,7 +4,7 @@ use crate::ir::function::Asked;
 
 use crate::runtime::api::argument::{PLAIN, PROMISE};
 use crate::runtime::specialize::arg_tree;
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::variant_table::Classes;
 
 /// Classes between two that differ in promises alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
