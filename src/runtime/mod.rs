@@ -85,13 +85,14 @@ pub mod cache;
 mod execute;
 mod specialize;
 
-pub use api::argument::{Arg, ArgList, Args, Argument, DType, NONE, Specialize};
+pub use api::argument::{Arg, ArgList, Args, Argument, NONE};
 pub use api::buffer::{Buffer, Direct, Element, Plain, Pointer};
 pub use api::constant::{Constant, Constants, Grid};
 pub use api::deadline::{CancelToken, Deadline, Stopped};
 pub use api::descriptor::Descriptor;
 pub use api::device::{Device, DeviceOptions};
 pub use api::diagnostic::{Diagnostic, Severity, SourceError};
+pub use api::dtype::DType;
 pub use api::error::RuntimeError;
 pub use api::float8::{F8E4M3, F8E5M2};
 pub use api::graph::Graph;
@@ -108,6 +109,7 @@ pub use build::manifest::{Manifest, ManifestError};
 pub use build::record::LaunchRecord;
 pub use build::rust_module::{RustModule, rust_module};
 pub use execute::maps::{EmulatedLaunch, emulated};
+pub use specialize::class::Specialize;
 
 /// The 16-bit floats that buffers hold and launches take: those of the crate `half`.
 pub use half::{bf16, f16};

@@ -24,7 +24,7 @@ use crate::predict::Estimate;
 use crate::settings::Promote;
 use crate::stages::Stage;
 
-use crate::runtime::api::argument::{Arg, ArgList, Args, Specialize};
+use crate::runtime::api::argument::{Arg, ArgList, Args};
 use crate::runtime::api::constant::Grid;
 use crate::runtime::api::deadline::{Deadline, FOREVER};
 use crate::runtime::api::device::Device;
@@ -37,9 +37,11 @@ use crate::runtime::build::blueprint::{ArgSlot, Blueprint};
 use crate::runtime::build::build_variant::{identity, predict};
 use crate::runtime::cache::KeyBuilder;
 use crate::runtime::specialize::arg_tree;
+use crate::runtime::specialize::class::Specialize;
+use crate::runtime::specialize::class_key::{Classes, Masks};
 use crate::runtime::specialize::interned_kernels::InternedKernels;
 use crate::runtime::specialize::variant::Variant;
-use crate::runtime::specialize::variant_table::{Classes, Masks, Table};
+use crate::runtime::specialize::variant_table::Table;
 
 /// Variants that a kernel may have where nothing is said.
 pub const DEFAULT_VARIANTS: usize = 256;

@@ -7,6 +7,7 @@ pub(in crate::runtime) mod deadline;
 pub(in crate::runtime) mod descriptor;
 pub(in crate::runtime) mod device;
 pub(in crate::runtime) mod diagnostic;
+pub(in crate::runtime) mod dtype;
 pub(crate) mod environment;
 pub(in crate::runtime) mod error;
 pub(in crate::runtime) mod float8;

@@ -13,10 +13,11 @@ use crate::verify::verify;
 #[cfg(feature = "triton")]
 use crate::front;
 
-use crate::runtime::api::argument::{Arg, Class, DType, Specialize};
+use crate::runtime::api::argument::Arg;
 use crate::runtime::api::constant::Constant;
 use crate::runtime::api::device::Device;
 use crate::runtime::api::diagnostic::SourceError;
+use crate::runtime::api::dtype::DType;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel_options::KernelOptions;
 use crate::runtime::build::ahead::{self, Compiled};
@@ -24,6 +25,7 @@ use crate::runtime::build::ahead::{self, Compiled};
 use crate::runtime::build::python;
 use crate::runtime::build::stored::Stored;
 use crate::runtime::specialize::arg_tree::ArgTree;
+use crate::runtime::specialize::class::{Class, Specialize};
 use crate::runtime::specialize::interned_kernels::InternedKernels;
 
 /// The Triton language in a manifest.

@@ -37,8 +37,8 @@ use crate::runtime::build::stored::{Stored, decode_asked, encode_asked};
 use crate::runtime::cache::{EntryKind, Key, KeyBuilder, Origin};
 use crate::runtime::execute::executable::{Executable, LoadedCode};
 use crate::runtime::specialize::arg_tree;
+use crate::runtime::specialize::class_key::Classes;
 use crate::runtime::specialize::served_classes::Served;
-use crate::runtime::specialize::variant_table::Classes;
 
 #[cfg(feature = "cuda")]
 use crate::runtime::execute::asserting::DeviceLog;

@@ -32,8 +32,8 @@ use crate::runtime::build::build_variant::make_ptx;
 use crate::runtime::build::stored::Stored;
 use crate::runtime::cache::Origin;
 use crate::runtime::specialize::arg_tree::{self, ArgTree};
+use crate::runtime::specialize::class_key::Classes;
 use crate::runtime::specialize::parse_signature;
-use crate::runtime::specialize::variant_table::Classes;
 use crate::settings::{Policy, Promote, Target};
 
 /// Kernels with what they are compiled for, to be made before they are launched ([`warm`](crate::warm)).

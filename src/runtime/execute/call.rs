@@ -16,9 +16,10 @@ use crate::runtime::build::{build_variant, pool};
 use crate::runtime::execute::executable::Executable;
 use crate::runtime::execute::recording;
 use crate::runtime::specialize::arg_tree;
+use crate::runtime::specialize::class_key::Classes;
 use crate::runtime::specialize::served_classes::Served;
 use crate::runtime::specialize::variant::Variant;
-use crate::runtime::specialize::variant_table::{Classes, Keyed};
+use crate::runtime::specialize::variant_table::Keyed;
 
 impl KernelInner {
     /// The variant for these classes, ready to be launched.

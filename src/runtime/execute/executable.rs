@@ -20,8 +20,8 @@ use crate::runtime::api::stream::Stream;
 use crate::runtime::build::build_variant::locate;
 use crate::runtime::execute::maps::emulated;
 use crate::runtime::execute::recording::{self, Recorded};
+use crate::runtime::specialize::class_key::Classes;
 use crate::runtime::specialize::served_classes::Served;
-use crate::runtime::specialize::variant_table::Classes;
 
 #[cfg(feature = "cuda")]
 use crate::runtime::execute::asserting::DeviceLog;

@@ -2,6 +2,8 @@
 
 pub(in crate::runtime) mod arg_tree;
 pub(in crate::runtime) mod check_arguments;
+pub(in crate::runtime) mod class;
+pub(in crate::runtime) mod class_key;
 pub(in crate::runtime) mod convert_annotated;
 pub(in crate::runtime) mod explain_variant;
 pub(in crate::runtime) mod interned_kernels;
