@@ -9,10 +9,10 @@ use ruff_text_size::TextRange;
 use rustc_hash::FxHashSet;
 
 use super::diagnostic::Code;
-use super::if_else::same;
 use super::library::block::OFFSETS;
 use super::loops::LOST;
 use super::lower::{Local, Locals, Lower, Res, Stop};
+use super::merge_branches::same;
 use super::types::{Ty, show};
 use super::value::{Const, Mark, Tensor, Tuple, Value};
 use crate::ir::attrs::Rounding;

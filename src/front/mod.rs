@@ -13,7 +13,7 @@
 //!   given a constant: typed, strong, still good for shapes), and tensors (values of the IR).
 //! - **Types** are promoted by [`types`]; comparisons, `minimum` and `maximum` take numbers as strong.
 //! - **Control flow** on constants is decided here and what is not taken is not looked at. At run time `if`, `for` and
-//!   `while` become regions (`branch`, `loops`); a return moves what follows into the other branch.
+//!   `while` become regions (`if_else`, `merge_branches`, `loops`); a return moves what follows into the other branch.
 //! - **Calls** of functions of the text are inlined, each with its own arguments; calls of the library are looked up in its
 //!   tables (`library`).
 //! - **Objects** of the text's classes are tuples with names (`object`); functions that are no kernels' run at compile time
@@ -34,6 +34,7 @@ pub mod types;
 
 mod argument;
 mod arith;
+mod assign;
 mod call;
 mod carry;
 mod constant;
@@ -46,6 +47,7 @@ mod library;
 mod loops;
 mod lower;
 mod materialise;
+mod merge_branches;
 mod module;
 mod names;
 mod narrow;
