@@ -13,7 +13,7 @@ use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, ValueType};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::shape::Shape;
 
-use super::ordered::{InOrder, RegionStep};
+use super::arg_reduction::{InOrder, RegionStep};
 use super::regs::Expanded;
 use super::{Expander, Result, bug, own_bytes};
 

@@ -12,7 +12,7 @@ use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::Elem;
 use crate::linear_layout::layout::HwDim;
 
-use super::ordered::InOrder;
+use super::arg_reduction::InOrder;
 use super::reduction::Plan;
 use super::{Expander, Result};
 

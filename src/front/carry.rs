@@ -9,7 +9,7 @@ use ruff_text_size::TextRange;
 use rustc_hash::FxHashSet;
 
 use super::diagnostic::Code;
-use super::library::block::OFFSETS;
+use super::library::block_ptr::OFFSETS;
 use super::loops::LOST;
 use super::lower::{Local, Locals, Lower, Res, Stop};
 use super::merge_branches::same;

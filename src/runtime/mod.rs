@@ -108,7 +108,7 @@ pub use build::dump::Dump;
 pub use build::manifest::{Manifest, ManifestError};
 pub use build::record::LaunchRecord;
 pub use build::rust_module::{RustModule, rust_module};
-pub use execute::maps::{EmulatedLaunch, emulated};
+pub use execute::tensor_maps::{EmulatedLaunch, emulated};
 pub use specialize::class::Specialize;
 
 /// The 16-bit floats that buffers hold and launches take: those of the crate `half`.
@@ -136,9 +136,9 @@ pub(crate) use build::rust_module::rust_name;
 #[cfg(any(feature = "tool", feature = "fuzzing"))]
 pub(crate) use build::stored;
 #[cfg(all(feature = "cuda", feature = "tool"))]
-pub(crate) use execute::mapped::driver_launch;
+pub(crate) use execute::kept_tensor_maps::driver_launch;
 #[cfg(feature = "tool")]
-pub(crate) use execute::maps::element;
+pub(crate) use execute::tensor_maps::element;
 
 /// Everything may be sent to and used from other threads.
 const _: () = {

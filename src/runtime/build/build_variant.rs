@@ -41,7 +41,7 @@ use crate::runtime::specialize::class_key::Classes;
 use crate::runtime::specialize::served_classes::Served;
 
 #[cfg(feature = "cuda")]
-use crate::runtime::execute::asserting::DeviceLog;
+use crate::runtime::execute::device_log::DeviceLog;
 
 /// The build of the compiler, which decides what it makes of a program.
 pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TILELIFT_BUILD"));
