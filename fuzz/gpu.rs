@@ -13,7 +13,7 @@ use tilelift::driver::{
 };
 use tilelift::fuzzing::batch::{Tables, emulate_launch, exact_kernel, launch_number, with_input};
 use tilelift::fuzzing::generate::{Argument, Case, case};
-use tilelift::fuzzing::shrink::shrink;
+use tilelift::fuzzing::reduce_case::reduce_case;
 use tilelift::fuzzing::tile_ir::{check_case, first_difference, is_sound, show};
 use tilelift::fuzzing::{Verdict, number, run};
 use tilelift::settings::Target;
@@ -199,7 +199,7 @@ impl Gpu {
                     }
                     _ => None,
                 };
-                let small = shrink(&case, |case| is_sound(case) && wrong(case).is_some());
+                let small = reduce_case(&case, |case| is_sound(case) && wrong(case).is_some());
                 let message = wrong(&small).unwrap_or(first.message);
                 return Verdict::Failed(format!("GPU: {message}\n{}", show(&small)));
             }

@@ -7,7 +7,7 @@ use std::panic::catch_unwind;
 
 use tilelift::compile::compile;
 use tilelift::fuzzing::generate::{Case, case};
-use tilelift::fuzzing::shrink::shrink;
+use tilelift::fuzzing::reduce_case::reduce_case;
 use tilelift::fuzzing::tile_ir::show;
 use tilelift::fuzzing::{Verdict, run};
 
@@ -32,7 +32,7 @@ fn check(seed: u64) -> Verdict {
         Some(Ok(spilled)) if spilled > 0 => Verdict::Passed(vec!["spills"]),
         Some(Ok(_)) => Verdict::Passed(Vec::new()),
         Some(Err(message)) => {
-            let small = shrink(&case, |case| matches!(assemble(case), Some(Err(_))));
+            let small = reduce_case(&case, |case| matches!(assemble(case), Some(Err(_))));
             let message = match assemble(&small) {
                 Some(Err(message)) => message,
                 _ => message,

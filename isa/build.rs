@@ -18,7 +18,7 @@ mod ptx;
 mod fingerprint;
 
 /// The rule files, by instruction class.
-const RULES: &[&str] = &["prelude", "int", "float", "cmp", "cvt", "misc"];
+const RULES: &[&str] = &["prelude", "int", "float", "cmp", "cvt", "exchange"];
 
 /// An op of the thread level as the rules need it: variant, and operands in the table's words.
 struct Op {

@@ -24,7 +24,7 @@ use crate::verify::verify;
         reason = "the command reduces; random tests have a way of their own"
     )
 )]
-pub(crate) fn shrink_function(
+pub(crate) fn reduce_function(
     func: &TileFunction,
     limit: Duration,
     on_change: &mut dyn FnMut(usize),

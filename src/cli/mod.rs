@@ -11,7 +11,6 @@ mod compile;
 mod cubin;
 mod explain;
 mod help;
-mod html;
 mod info;
 mod input;
 mod messages;
@@ -20,7 +19,7 @@ mod python;
 mod reduce;
 mod run;
 mod show;
-mod stats;
+mod source_lines;
 mod table;
 mod test;
 #[cfg(feature = "triton")]

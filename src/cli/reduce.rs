@@ -16,7 +16,7 @@ use crate::error::CompileError;
 use crate::filetest::Failure as RunFailure;
 use crate::filetest::run::{RunNote, Setup, run_kernel, run_notes};
 use crate::ir::function::TileFunction;
-use crate::reduce_test_case::{count, shrink_function};
+use crate::reduce_test_case::{count, reduce_function};
 use crate::runtime::{Diagnostic, Severity};
 use crate::settings::{Asserts, Promote};
 
@@ -54,7 +54,7 @@ pub(super) fn reduce(args: &ReduceArgs) -> Result<ExitCode> {
     let reduced = found.ok_or_else(nothing).map(|(symptom, message)| {
         let progress = ProgressBar::new_spinner();
         progress.set_message(message);
-        let small = shrink_function(
+        let small = reduce_function(
             &kernel.func,
             Duration::from_secs(args.seconds),
             &mut |left| {

@@ -77,7 +77,6 @@
 //! text names: what `setmaxnreg` moves is counted, use beyond it is not seen.
 
 mod async_work;
-mod budget;
 mod cluster;
 mod decode;
 mod error;
@@ -92,6 +91,7 @@ mod module;
 mod parse;
 mod race;
 mod sched;
+mod setmaxnreg;
 mod tensor_map;
 mod types;
 mod warp;

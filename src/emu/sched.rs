@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 
 use super::async_work::{Sent, Transfer};
-use super::budget::Budget;
 use super::error::{EmuError, Fault, FaultSite, Space};
 use super::inst::{BarrierKind, BoolOp, Op};
 use super::launch::{Launch, Options, Profile, Stats, WARP_STEPS};
@@ -19,6 +18,7 @@ use super::module::Entry;
 use super::race::{
     Agents, FIRST_AGENT, Joined, Knowledge, Record, Releases, Shadow, WarpClock, lanes,
 };
+use super::setmaxnreg::Budget;
 use super::warp::{State, Warp};
 use super::wgmma_in_flight::Warpgroup;
 

@@ -128,7 +128,7 @@ impl Expander<'_> {
             return Ok(true);
         };
         let mut changed = false;
-        let mut lower = |zeros: &mut u32, value: Value, bits: &super::known::PossibleBits| {
+        let mut lower = |zeros: &mut u32, value: Value, bits: &super::known_bits::PossibleBits| {
             let found = bits.trailing_zeros(value);
             if found < *zeros {
                 *zeros = found;
@@ -164,7 +164,7 @@ impl Expander<'_> {
 
     /// The tile value that parameters stand for; takes them off the front of `params`.
     fn take_params(&mut self, form: &CarriedForm, params: &mut &[Value]) -> Expanded {
-        let mut take = |bits: &mut super::known::PossibleBits, zeros: u32| {
+        let mut take = |bits: &mut super::known_bits::PossibleBits, zeros: u32| {
             let (&first, rest) = params
                 .split_first()
                 .expect("one parameter per travelling value was made");

@@ -18,13 +18,13 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::matrix_units::Fragments;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType, ValueType};
-use crate::layout::{matrix, ring};
+use crate::layout::{matrix, swizzle};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::shape::Shape;
 
 use super::memory::slot_attrs;
 use super::regs::{Expanded, SharedBlock};
-use super::shared::{SharedAddress, Sums, offsets_in};
+use super::rings::{SharedAddress, Sums, offsets_in};
 use super::{Expander, Result, bug};
 
 /// Which register of an operand holds an element.
@@ -217,7 +217,7 @@ impl<'a> Expander<'a> {
             Expanded::Shared(block) => {
                 let offsets = offsets_in(&block.layout, ty.elem.bytes())?;
                 let transposed = match unit.is_quad_pairs() {
-                    true => ring::transposed_reader(layout, &offsets, ty.elem.bytes()),
+                    true => swizzle::transposed_reader(layout, &offsets, ty.elem.bytes()),
                     false => None,
                 };
                 (FactorSource::Shared(block), transposed)
@@ -244,7 +244,7 @@ impl<'a> Expander<'a> {
         elements: &[u32],
     ) -> Result<Value> {
         let each = (32 / factor.elem.bits()).max(1);
-        let inner = ring::word_columns(&factor.layout, factor.elem.bytes());
+        let inner = swizzle::word_columns(&factor.layout, factor.elem.bytes());
         let in_word = |first: u32| {
             (0..each).map(move |i| {
                 let set = inner
@@ -410,7 +410,7 @@ impl<'a> Expander<'a> {
     ) -> Result<Option<MatrixRows>> {
         let size = source.elem.bytes();
         let offsets = offsets_in(&block.layout, size)?;
-        let Some(rows) = ring::rows(source.layout, source.inner, &offsets, size) else {
+        let Some(rows) = swizzle::rows(source.layout, source.inner, &offsets, size) else {
             return Ok(None);
         };
         let warps = source.layout.columns(HwDim::Warp);

@@ -245,7 +245,9 @@ impl Expander<'_> {
         }
         let (from, to) = (self.arg_type(inst, 0)?, self.result_type(inst)?);
         let (small, big) = (self.layout(from)?, self.layout(to)?);
-        let map = source_registers(big, small, |flat| shrink(flat, to.shape, from.shape));
+        let map = source_registers(big, small, |flat| {
+            index_before_broadcast(flat, to.shape, from.shape)
+        });
         match map {
             Some(map) => self.pick(&source, &map),
             None => bug("the layout of a broadcast does not follow from its operand's"),
@@ -254,7 +256,7 @@ impl Expander<'_> {
 }
 
 /// Flat index in the small shape of the element at `flat` in the big one, where extents of 1 grew.
-pub(super) fn shrink(flat: u32, big: Shape, small: Shape) -> u32 {
+pub(super) fn index_before_broadcast(flat: u32, big: Shape, small: Shape) -> u32 {
     let dims = 0..big.rank();
     let kept = dims.filter(|&d| small.extent(d) == big.extent(d));
     kept.fold(0, |sum, d| {

@@ -17,34 +17,34 @@
 //! Invariant: what is expanded was verified with layouts, so a mismatch is a bug of a pass; it is
 //! returned as an error and never panics.
 
+mod arg_reduction;
 mod atomic;
 mod boxes;
 mod control;
 mod convert;
 mod dot;
 mod elementwise;
-mod fill;
 mod gather;
 mod histogram;
 mod index;
-mod inline;
-mod known;
+mod inline_ptx;
+mod known_bits;
 mod limits;
 mod memory;
-mod ordered;
+mod partial_copy;
+mod print_assert;
 mod promise;
-mod reduce;
-mod reduce_lanes;
-mod reduce_warps;
+mod reduction;
+mod reduction_across_lanes;
+mod reduction_across_warps;
 mod regs;
-mod report;
+mod rings;
 mod scan;
 mod shape;
-mod shared;
 mod warpgroup;
 
 #[cfg(feature = "tool")]
-pub(crate) use shared::drawn_layouts;
+pub(crate) use rings::drawn_layouts;
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -70,7 +70,7 @@ use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
 
-use known::{PossibleBits, constant, sign_extend};
+use known_bits::{PossibleBits, constant, sign_extend};
 use regs::{Expanded, Parts, PartsBuilder};
 
 /// Expands a kernel whose block values all have layouts. Other `choices` change the ways of conversions and swizzles.
@@ -203,8 +203,8 @@ impl<'a> Expander<'a> {
         func.partitions = tile.partitions.clone();
         func.persistent = tile.persistent;
         func.slots = tile.slots.clone();
-        let lazy = shared::lazy_values(tile);
-        let rings = shared::ring_layouts(tile, target, &lazy, &mut choices);
+        let lazy = rings::lazy_values(tile);
+        let rings = rings::ring_layouts(tile, target, &lazy, &mut choices);
         warpgroup::align_slots(tile, &rings, &mut func);
         let mut b = ThreadBuilder::on(func);
         let prologue = b.block();

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::dot::{Factor, FactorSource, holders};
 use super::regs::{Expanded, SharedBlock, Start};
-use super::shared::{Sums, offsets_in};
+use super::rings::{Sums, offsets_in};
 use super::{Expander, Result, bug};
 use crate::ir::attrs::{Attr, Attrs, Flag, MmaUnit, make};
 use crate::ir::dfg::InstData;
@@ -28,7 +28,7 @@ use crate::ir::level::Thread;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, Scalar, ThreadType, TileType};
 use crate::layout::matrix;
-use crate::layout::ring::Offsets;
+use crate::layout::swizzle::Offsets;
 use crate::layout::warpgroup::{self, MatrixForm};
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::shape::Shape;

@@ -8,11 +8,11 @@
 use ruff_text_size::TextRange;
 use rustc_hash::FxHashSet;
 
-use super::branch::same;
 use super::diagnostic::Code;
-use super::library::block::OFFSETS;
+use super::library::block_ptr::OFFSETS;
 use super::loops::LOST;
 use super::lower::{Local, Locals, Lower, Res, Stop};
+use super::merge_branches::same;
 use super::types::{Ty, show};
 use super::value::{Const, Mark, Tensor, Tuple, Value};
 use crate::ir::attrs::Rounding;

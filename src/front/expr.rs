@@ -8,12 +8,12 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange};
 
-use super::branch::same;
 use super::constant;
 use super::diagnostic::{Code, Severity};
 use super::format;
 use super::lower::{Local, Lower, Res, Stop, with_stack};
 use super::materialise::NO_NUMBER;
+use super::merge_branches::same;
 use super::types::{DType, Ty};
 use super::value::{Const, Known, Tensor, TypeValue, Value};
 use crate::ir::attrs::Rounding;

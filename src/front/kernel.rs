@@ -276,7 +276,7 @@ impl Module {
             // What went wrong last is not reported yet.
             Err(stop) => drop(lower.report(stop)),
         }
-        if let Some(d) = super::roles::misplaced(f, spec, &lower.messages) {
+        if let Some(d) = super::misplaced_argument::misplaced(f, spec, &lower.messages) {
             // Other types that do not fit follow from it.
             lower.messages.retain(|d| d.code != Code::Type);
             lower.messages.insert(0, d);

@@ -13,11 +13,11 @@
 //!   given a constant: typed, strong, still good for shapes), and tensors (values of the IR).
 //! - **Types** are promoted by [`types`]; comparisons, `minimum` and `maximum` take numbers as strong.
 //! - **Control flow** on constants is decided here and what is not taken is not looked at. At run time `if`, `for` and
-//!   `while` become regions (`branch`, `loops`); a return moves what follows into the other branch.
+//!   `while` become regions (`if_else`, `merge_branches`, `loops`); a return moves what follows into the other branch.
 //! - **Calls** of functions of the text are inlined, each with its own arguments; calls of the library are looked up in its
 //!   tables (`library`).
 //! - **Objects** of the text's classes are tuples with names (`object`); functions that are no kernels' run at compile time
-//!   with Python's rules (`host`); what decorators say about launches is data (`tuning`).
+//!   with Python's rules (`compile_time`); what decorators say about launches is data (`tuning`).
 //! - **Names** of the module are evaluated when used: constants, expressions of them, aliases, re-exports of the library
 //!   under any module's name. Constants of the caller come first.
 //!
@@ -34,25 +34,27 @@ pub mod types;
 
 mod argument;
 mod arith;
-mod branch;
+mod assign;
 mod call;
 mod carry;
+mod compile_time;
 mod constant;
 mod expr;
 mod format;
-mod host;
+mod if_else;
 mod kernel;
 mod library;
 mod loops;
 mod lower;
 mod materialise;
+mod merge_branches;
+mod misplaced_argument;
 mod module;
 mod names;
 mod narrow;
 mod object;
 mod power;
 mod request;
-mod roles;
 mod source;
 mod stmt;
 mod tuning;

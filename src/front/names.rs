@@ -257,7 +257,7 @@ impl<'m> Lower<'m> {
                 let own = || match name {
                     // Of a tuple that is a `constexpr`.
                     "value" if tuple.class.is_none() && tuple.mark.is_none() => Some(value.clone()),
-                    name => library::block::attribute(tuple, name),
+                    name => library::block_ptr::attribute(tuple, name),
                 };
                 match (field.or_else(own).or_else(method), tuple.class) {
                     (None, Some(class)) => self.object_method(value, class, name)?,

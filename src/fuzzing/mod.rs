@@ -75,7 +75,7 @@ pub mod allocation;
 pub mod batch;
 #[doc(hidden)]
 pub mod cache_files;
-mod contraction;
+mod fused_multiply_adds;
 #[doc(hidden)]
 pub mod generate;
 #[doc(hidden)]
@@ -97,12 +97,12 @@ pub mod promotion;
 pub mod ptx_text;
 pub mod random;
 #[doc(hidden)]
+pub mod reduce_case;
+#[doc(hidden)]
 pub mod roles;
 #[cfg(feature = "triton")]
 #[doc(hidden)]
 pub mod rotation;
-#[doc(hidden)]
-pub mod shrink;
 #[cfg(feature = "triton")]
 #[doc(hidden)]
 pub mod source_text;

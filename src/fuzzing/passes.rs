@@ -8,7 +8,7 @@
 //! 3. The verifier accepts what each pass leaves; the pipeline asks it.
 
 use super::Verdict;
-use super::contraction::{COMPARED, compare_contracted};
+use super::fused_multiply_adds::{COMPARED, compare_fused};
 use super::generate::{Case, case};
 use super::tile_ir::{
     Buffers, Failure, INTERPRETER_STEPS, Judgement, fail, first_difference, guarded, interpret,
@@ -100,7 +100,7 @@ fn try_judge(case: &Case) -> Result<Judgement, Failure> {
         let may_choose = !case.exact && CHOICES.contains(&pass.as_str())
             || pass == QUOTIENTS && has_quotients(last);
         if pass == CONTRACTION {
-            if compare_contracted(last, tile, case)? {
+            if compare_fused(last, tile, case)? {
                 notes.push(COMPARED);
             }
         } else if !may_choose {

@@ -13,10 +13,10 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Verdict;
-use super::contraction::across_contraction;
+use super::fused_multiply_adds::across_fusion;
 use super::generate::{Argument, Case, case};
 use super::passes::{CONTRACTION, compare};
-use super::shrink::shrink;
+use super::reduce_case::reduce_case;
 use crate::compile::{CompiledKernel, compile, compile_with};
 use crate::emu;
 use crate::error::CompileError;
@@ -92,7 +92,7 @@ pub(super) fn verdict(case: &Case, judge: impl Fn(&Case) -> Judgement) -> Verdic
         Judgement::Passed(notes) => Verdict::Passed(notes),
         Judgement::Skipped(reason) => Verdict::Skipped(reason),
         Judgement::Failed(failure) => {
-            let small = shrink(
+            let small = reduce_case(
                 case,
                 |case| matches!(judge(case), Judgement::Failed(found) if found.kind == failure.kind),
             );
@@ -222,7 +222,7 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
     };
     if case.exact {
         let expected = match &contraction {
-            Some(contraction) => across_contraction(before, contraction, case, &mut notes)?,
+            Some(contraction) => across_fusion(before, contraction, case, &mut notes)?,
             None => Some(before),
         };
         if let Some(expected) = expected {

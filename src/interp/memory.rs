@@ -5,7 +5,7 @@
 
 use super::Options;
 use super::error::InterpErrorKind;
-use super::order::{AccessKind, AccessLog, ElementAccess, Known};
+use super::races::{AccessKind, AccessLog, ElementAccess, Known};
 use crate::device_print::{Log, Record};
 use crate::ir::attrs::MemOrder;
 

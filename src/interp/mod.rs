@@ -28,8 +28,8 @@ mod exec;
 mod float;
 mod int;
 mod memory;
-mod order;
 mod promise;
+mod races;
 #[cfg(test)]
 mod tests;
 

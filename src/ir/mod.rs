@@ -68,7 +68,7 @@
 //! elements come together, and how often elements of which threads hold copies are computed, is unspecified too. Of
 //! scalars every thread computes its own: the lines must give all of them the same result. With `pure` the lines only
 //! compute their results from their operands and may be left out, repeated and moved; without it they keep their place
-//! among the accesses and barriers of the program. The texts are described in `inline`. The interpreter cannot
+//! among the accesses and barriers of the program. The texts are described in `inline_ptx`. The interpreter cannot
 //! execute it and says so.
 //!
 //! # Block pointers and tensor descriptors
@@ -158,7 +158,7 @@ pub mod dfg;
 pub mod effects;
 pub mod function;
 mod hints;
-pub(crate) mod inline;
+pub(crate) mod inline_ptx;
 pub mod level;
 #[doc(hidden)]
 pub mod literal;

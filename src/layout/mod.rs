@@ -5,6 +5,6 @@ pub mod warpgroup;
 
 pub(crate) mod gather;
 pub mod matrix;
-pub mod ring;
+pub mod swizzle;
 
 pub mod assign;

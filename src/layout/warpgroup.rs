@@ -11,7 +11,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::matrix;
-use super::ring::{self, Offsets};
+use super::swizzle::{self, Offsets};
 use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
@@ -174,7 +174,7 @@ pub fn box_layout(shape: Shape, elem_bytes: u32, readers: &[&LinearLayout]) -> L
     let layouts = forms.filter_map(|form| form.layout(shape, elem_bytes));
     let conflicts = |layout: &LinearLayout| {
         let offsets = Offsets::new(layout, elem_bytes);
-        offsets.map(|offsets| ring::cost_of_reads(&offsets, elem_bytes, readers))
+        offsets.map(|offsets| swizzle::cost_of_reads(&offsets, elem_bytes, readers))
     };
     let best = layouts.min_by_key(conflicts);
     best.unwrap_or_else(|| named::shared_row_major(shape))
@@ -222,7 +222,7 @@ pub fn group_columns(sum: &LinearLayout) -> &[u32] {
 mod tests {
     use super::*;
     use crate::ir::matrix_units::When;
-    use crate::layout::ring::Offsets;
+    use crate::layout::swizzle::Offsets;
 
     fn shape(extents: &[u64]) -> Shape {
         Shape::new(extents).expect("powers of two")

@@ -13,10 +13,10 @@
 
 use std::fmt;
 
+use super::allocator_view::CodeProgram;
 use super::function::{MachineFunction, Terminator};
 use super::inst::{MInst, Modifier};
 use super::print::Printer;
-use super::program::CodeProgram;
 use crate::regalloc::live::Liveness;
 use crate::regalloc::reg::{Group, Unit};
 use crate::regalloc::{AllocFunction, Allocation, Move, MoveSource};

@@ -8,11 +8,11 @@
 //! ```
 
 pub(crate) mod accesses;
+pub(crate) mod allocator_view;
 pub(crate) mod function;
 pub(crate) mod inst;
 pub mod listing;
 pub(crate) mod print;
-pub(crate) mod program;
 pub(crate) mod schedule;
 pub(crate) mod select;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::inst::{
 };
 use crate::device_print;
 use crate::ir::attrs::{Cache, Evict, MemOrder, RedOp, RmwOp, Scope, SpecialReg};
-use crate::ir::inline;
+use crate::ir::inline_ptx;
 use crate::ir::types::AddressSpace;
 use crate::regalloc::reg::{RegClass, RegView, Unit};
 
@@ -37,10 +37,10 @@ impl Printer<'_> {
         let template = code.texts.get(text as usize).map_or("", |text| text.trim());
         self.out += "\t{\n\t";
         // Verified: every number names a register.
-        for piece in inline::pieces(template, units.len()).unwrap_or_default() {
+        for piece in inline_ptx::pieces(template, units.len()).unwrap_or_default() {
             match piece {
-                inline::Piece::Text(text) => self.out += text,
-                inline::Piece::Register(number) => self.unit(units[number]),
+                inline_ptx::Piece::Text(text) => self.out += text,
+                inline_ptx::Piece::Register(number) => self.unit(units[number]),
             }
         }
         self.out += "\n\t}\n";

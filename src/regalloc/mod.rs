@@ -21,10 +21,10 @@ use crate::settings::diversity::Choices;
 
 mod bundles;
 pub(crate) mod check;
+mod linear_scan;
 pub(crate) mod live;
 mod moves;
 pub(crate) mod reg;
-mod scan;
 
 /// What a parameter gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,7 +205,7 @@ pub(crate) fn allocate(program: &impl AllocFunction, mut choices: Choices) -> Al
     };
     let live = Liveness::compute(program);
     let bundles = Bundles::compute(program, &live, &mut choices);
-    let (names, n_names) = scan::assign_names(program, &live, &bundles, &mut choices);
+    let (names, n_names) = linear_scan::assign_names(program, &live, &bundles, &mut choices);
     let mut allocation = Allocation {
         names,
         n_names,

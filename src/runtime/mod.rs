@@ -85,13 +85,14 @@ pub mod cache;
 mod execute;
 mod specialize;
 
-pub use api::argument::{Arg, ArgList, Args, Argument, DType, NONE, Specialize};
+pub use api::argument::{Arg, ArgList, Args, Argument, NONE};
 pub use api::buffer::{Buffer, Direct, Element, Plain, Pointer};
 pub use api::constant::{Constant, Constants, Grid};
 pub use api::deadline::{CancelToken, Deadline, Stopped};
 pub use api::descriptor::Descriptor;
 pub use api::device::{Device, DeviceOptions};
 pub use api::diagnostic::{Diagnostic, Severity, SourceError};
+pub use api::dtype::DType;
 pub use api::error::RuntimeError;
 pub use api::float8::{F8E4M3, F8E5M2};
 pub use api::graph::Graph;
@@ -107,7 +108,8 @@ pub use build::dump::Dump;
 pub use build::manifest::{Manifest, ManifestError};
 pub use build::record::LaunchRecord;
 pub use build::rust_module::{RustModule, rust_module};
-pub use execute::maps::{EmulatedLaunch, emulated};
+pub use execute::tensor_maps::{EmulatedLaunch, emulated};
+pub use specialize::class::Specialize;
 
 /// The 16-bit floats that buffers hold and launches take: those of the crate `half`.
 pub use half::{bf16, f16};
@@ -134,9 +136,9 @@ pub(crate) use build::rust_module::rust_name;
 #[cfg(any(feature = "tool", feature = "fuzzing"))]
 pub(crate) use build::stored;
 #[cfg(all(feature = "cuda", feature = "tool"))]
-pub(crate) use execute::mapped::driver_launch;
+pub(crate) use execute::kept_tensor_maps::driver_launch;
 #[cfg(feature = "tool")]
-pub(crate) use execute::maps::element;
+pub(crate) use execute::tensor_maps::element;
 
 /// Everything may be sent to and used from other threads.
 const _: () = {

@@ -73,10 +73,10 @@
 mod autotuned;
 mod config;
 #[cfg(feature = "triton")]
-mod file;
+mod decorators;
 mod measure;
 mod report;
-mod store;
+mod saved_results;
 
 use std::time::Instant;
 
@@ -92,7 +92,7 @@ use crate::runtime::{Arg, Args, Deadline, Grid, Kernel, Prediction, RuntimeError
 use crate::settings::Target;
 
 use measure::Bench;
-use store::Results;
+use saved_results::Results;
 
 /// What tells of the way: how many configurations are done, how many there are, and the one that comes next.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize, &str) + Sync + 'a);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::html::plain;
+use crate::cli::explain::html::plain;
 use crate::text::quote::escape;
 
 /// Red, green and blue.

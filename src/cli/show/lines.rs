@@ -242,7 +242,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::html::lines_of_ptx;
+    use crate::cli::source_lines::lines_of_ptx;
 
     #[test]
     fn lines_add_up_and_say_what_is_wrong() {

@@ -2,7 +2,7 @@
 
 use super::{Decoder, Result};
 use crate::emu::inst::{BoolOp, Dests, LaneFn, Mods, Op, PredSrc, Sources, Src};
-use crate::emu::lane::{convert, integer, test};
+use crate::emu::lane::{compare, convert, integer};
 use crate::emu::module::{Literal, Operand};
 use crate::emu::types::{Type, TypeKind};
 use crate::num::Rounding;
@@ -352,7 +352,7 @@ impl<'a> Decoder<'_, 'a> {
             None
         };
         let ty = self.ty()?;
-        let Some((number, f)) = self.take_with(|part| test::comparison(part, ty)) else {
+        let Some((number, f)) = self.take_with(|part| compare::comparison(part, ty)) else {
             return self.bad(format!("a comparison of type .{ty} is missing"));
         };
         let mods = Mods {
@@ -406,12 +406,12 @@ impl<'a> Decoder<'_, 'a> {
 
     fn testp(&mut self) -> Result<Op> {
         let ty = self.ty()?;
-        let Some(number) = self.take_with(test::property) else {
+        let Some(number) = self.take_with(compare::property) else {
             return self.bad("a property is missing");
         };
         self.arity(2..=2)?;
         Ok(Op::Compare {
-            f: test::has_property,
+            f: compare::has_property,
             mods: Mods {
                 imm: number,
                 ..Mods::new(ty)

@@ -3,7 +3,7 @@
 use super::{Decoder, Result, reduction};
 use crate::emu::error::Space;
 use crate::emu::inst::{Address, AtomicOp, Dests, Dst, MemoryOrder, Mods, Op, Scope, Sources, Src};
-use crate::emu::lane::{integer, test};
+use crate::emu::lane::{compare, integer};
 use crate::emu::mem;
 use crate::emu::module::{Operand, Symbol};
 use crate::emu::types::{Type, TypeKind};
@@ -371,9 +371,9 @@ impl<'a> Decoder<'_, 'a> {
 
     fn isspacep(&mut self) -> Result<Op> {
         let f = match self.take_with(space) {
-            Some(Space::Shared | Space::Cluster) => test::is_shared,
-            Some(Space::Local) => test::is_local,
-            Some(Space::Global) => test::is_global,
+            Some(Space::Shared | Space::Cluster) => compare::is_shared,
+            Some(Space::Local) => compare::is_local,
+            Some(Space::Global) => compare::is_global,
             _ => return self.unsupported(),
         };
         self.arity(2..=2)?;

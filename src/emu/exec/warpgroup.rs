@@ -7,11 +7,11 @@
 use std::rc::Rc;
 
 use super::super::async_work::{Issuer, Touch, Touching};
-use super::super::budget::{Change, Outcome};
 use super::super::error::{Fault, Space};
 use super::super::inst::{GroupProduct, Inst, Left, MmaShape, Op, Src};
 use super::super::race::Observer;
 use super::super::sched::{CtaState, Machine, StepResult, Trouble};
+use super::super::setmaxnreg::{Change, Outcome};
 use super::super::warp::{State, Warp};
 use super::super::wgmma_in_flight::{Factors, Issued, Read, Refusal, Shared};
 use super::descriptor::Descriptor;

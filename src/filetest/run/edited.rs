@@ -1,7 +1,7 @@
 //! Kernels whose PTX is changed before it runs: what nobody would notice is superfluous, or a gap of the emulator.
 
 use super::exec::{Finished, Job, Outcome, emulate};
-use super::line::RunLine;
+use super::parse_line::RunLine;
 use super::{Setup, arguments};
 use crate::ir::function::TileFunction;
 

@@ -1,9 +1,9 @@
 //! What a run line gives to a kernel, as arguments of a launch of the run time; and what the interpreter counts of it.
 
+use super::against_reference::check_programs;
 use super::exec::{ArgValue, Argument, Job, by_lines};
 use super::interpreter::count;
-use super::line::{ArgSpec, RunLine};
-use super::one::check_programs;
+use super::parse_line::{ArgSpec, RunLine};
 use super::{Setup, arguments, number, quoted, spec_of};
 use crate::emu;
 use crate::interp;

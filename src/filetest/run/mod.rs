@@ -39,6 +39,7 @@
 //! `expect NAME = [..]` states the elements themselves, which keeps the reference honest; a kernel with inline PTX, which
 //! the interpreter cannot run, is held against these alone. `expect printed LINE` states a line that is printed.
 
+mod against_reference;
 mod compare;
 mod edited;
 mod exec;
@@ -48,11 +49,10 @@ mod fill;
 mod gpu;
 mod interpreter;
 pub(crate) mod launch;
-mod line;
 mod map;
 mod named;
 mod npy;
-mod one;
+mod parse_line;
 mod ptx;
 mod summary;
 #[cfg(feature = "triton")]
@@ -79,12 +79,12 @@ pub use ptx::{is_ptx, run_ptx};
 pub use summary::Summary;
 
 #[cfg(test)]
-use one::compare_printed;
-use one::{Line, Places};
+use against_reference::compare_printed;
+use against_reference::{Line, Places};
 
 use compare::Bound;
 use exec::Argument;
-use line::{ArgSpec, Expect, MapOf, RunLine};
+use parse_line::{ArgSpec, Expect, MapOf, RunLine};
 
 /// How `; run:` lines are run.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,11 @@
 //! PTX on the emulator, by what a run line says.
 
+use super::against_reference::check_programs;
 use super::compare::compare_values;
 use super::exec::{self, ArgValue, Argument, emulated, emulated_buffers, line_of};
-use super::line::{ArgSpec, Expect, MapOf, RunLine};
 use super::map::MapSpec;
 use super::named::named_address;
-use super::one::check_programs;
+use super::parse_line::{ArgSpec, Expect, MapOf, RunLine};
 use super::summary::Summary;
 use super::{Setup, check_names, files, fill, spec_of};
 use crate::emu::{self, Entry, Fault, Param, Type, TypeKind};

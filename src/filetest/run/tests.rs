@@ -3,7 +3,7 @@
 use super::compare::{Bound, compare_buffers};
 use super::exec::{ArgValue, Argument, Contents, Job, Outcome};
 use super::fill::{Fill, fill};
-use super::line::{ArgSpec, Expect, RunLine};
+use super::parse_line::{ArgSpec, Expect, RunLine};
 use super::{Setup, compare_printed, run_lines};
 use crate::ir::types::Scalar;
 use crate::settings::{Options, Target};

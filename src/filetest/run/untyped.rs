@@ -2,7 +2,7 @@
 
 use super::exec::{ArgValue, Argument};
 use super::launch::{LaunchLine, Loaded};
-use super::line::{ArgSpec, RunLine};
+use super::parse_line::{ArgSpec, RunLine};
 use super::{Setup, argument, files, spec_of};
 use crate::ir::types::{Elem, Scalar};
 use crate::limits::BENCH_BYTES;

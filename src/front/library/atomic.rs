@@ -4,7 +4,7 @@
 //! in reverse as unsigned ones, so a maximum is one of signed integers where the operand is not negative and a minimum of
 //! unsigned ones elsewhere.
 
-use super::block::TileAccess;
+use super::block_ptr::TileAccess;
 use super::{Args, Builtin, memory, rows};
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};

@@ -1,6 +1,6 @@
 //! Blocks combined along an axis by a function of scalars: what reductions and scans share.
 
-use super::reduce::indices;
+use super::reductions::indices;
 use super::{Args, Builtin, rows};
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Combining, Lower, Res, Stop};

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use ruff_python_ast::{CmpOp, Operator};
 
 use super::atomic::extreme_of_halves;
-use super::block::{
+use super::block_ptr::{
     BASE, SHAPE, STRIDES, TileAccess, element, make, no_block, padding, pads_nan, part, read, tile,
     wide, write,
 };

@@ -1,6 +1,6 @@
 //! Loads and stores.
 
-use super::{Args, Builtin, block, rows};
+use super::{Args, Builtin, block_ptr, rows};
 use crate::front::constant;
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res};
@@ -17,7 +17,7 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
 
 fn load<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     if let Value::Tuple(tuple) = args.req("pointer") {
-        return block::load(cx, args, &tuple);
+        return block_ptr::load(cx, args, &tuple);
     }
     let mut ptr = pointer(cx, args)?;
     refuse_block_pointer_options(cx, args)?;
@@ -71,7 +71,7 @@ fn load<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 
 fn store<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     if let Value::Tuple(tuple) = args.req("pointer") {
-        return block::store(cx, args, &tuple);
+        return block_ptr::store(cx, args, &tuple);
     }
     let ptr = pointer(cx, args)?;
     refuse_block_pointer_options(cx, args)?;

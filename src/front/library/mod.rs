@@ -7,7 +7,7 @@
 
 mod args;
 mod atomic;
-pub(crate) mod block;
+pub(crate) mod block_ptr;
 mod combine;
 mod create;
 pub(crate) mod descriptor;
@@ -18,16 +18,16 @@ mod external;
 mod hints;
 mod host;
 mod libdevice;
-mod map;
+mod map_elementwise;
 mod math;
 mod memory;
 pub(crate) mod number;
-mod order;
 pub(crate) mod prelude;
 mod python;
-mod reduce;
+mod reductions;
 mod rounding;
 mod shape;
+mod sort;
 mod text;
 
 pub(crate) use args::{Args, IS_TYPE, numbered};
@@ -106,7 +106,7 @@ pub(crate) use rows;
 /// Every table.
 const TABLES: &[&[Builtin]] = &[
     atomic::ROWS,
-    block::ROWS,
+    block_ptr::ROWS,
     combine::ROWS,
     create::ROWS,
     descriptor::METHODS,
@@ -121,15 +121,15 @@ const TABLES: &[&[Builtin]] = &[
     host::MATH,
     host::TRITON,
     libdevice::ROWS,
-    map::ROWS,
+    map_elementwise::ROWS,
     math::METHODS,
     math::ROWS,
     memory::ROWS,
     number::ROWS,
-    order::ROWS,
+    sort::ROWS,
     python::LANGUAGE,
     python::PYTHON,
-    reduce::ROWS,
+    reductions::ROWS,
     rounding::ROWS,
     shape::ROWS,
     text::ROWS,

@@ -21,7 +21,7 @@ mod control;
 pub mod coverage;
 mod matrix;
 mod memory;
-mod reduce;
+mod reductions;
 mod values;
 
 use crate::ir::builder::TileBuilder;

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::interp::error::InterpErrorKind;
-use crate::interp::order::AccessKind;
+use crate::interp::races::AccessKind;
 use crate::interp::{float, int};
 use crate::ir::attrs::{Attrs, MemOrder, RmwOp};
 use crate::ir::dfg::InstData;

@@ -22,7 +22,7 @@ use super::rings::Entry;
 use super::tolerance::combined;
 use super::{Elems, Machine, Outcome, Results, Slack, operand, required};
 use crate::interp::error::InterpErrorKind;
-use crate::interp::order::AccessKind;
+use crate::interp::races::AccessKind;
 use crate::interp::{float, int};
 use crate::ir::attrs::{Attrs, MemOrder, RmwOp};
 use crate::ir::dfg::InstData;

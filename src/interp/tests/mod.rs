@@ -10,7 +10,7 @@ mod floats;
 mod ints;
 mod machine;
 mod memory;
-mod reduce;
+mod reductions;
 mod reports;
 mod rings;
 mod roles;
@@ -270,7 +270,7 @@ fn every_op_is_tested() {
         atomics::OPS,
         machine::OPS,
         reports::OPS,
-        reduce::OPS,
+        reductions::OPS,
         control::OPS,
     ]
     .concat()

@@ -12,7 +12,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::layout::warpgroup::Reader;
-use crate::layout::{ring, warpgroup};
+use crate::layout::{swizzle, warpgroup};
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::named;
 use crate::linear_layout::shape::Shape;
@@ -109,10 +109,10 @@ fn choose(func: &TileFunction, slot: Slot, readers: &[Reader]) -> LinearLayout {
     }
     let writer = writers.first();
     // Neighbours that a thread brings together stand together, if the readers allow it.
-    let inner = writer.map(|writer| ring::inner_dim(writer));
+    let inner = writer.map(|writer| swizzle::inner_dim(writer));
     let best = candidates.iter().min_by_key(|form| {
         let conflicts = writer.zip(form.layout(shape, elem_bytes));
-        let conflicts = conflicts.map(|(w, layout)| ring::cost(&layout, elem_bytes, w, &others));
+        let conflicts = conflicts.map(|(w, layout)| swizzle::cost(&layout, elem_bytes, w, &others));
         (inner.is_some_and(|inner| inner != form.inner), conflicts)
     });
     let layout = best.and_then(|form| form.layout(shape, elem_bytes));

@@ -3,7 +3,7 @@
 //! 1. **Registers.** Values get registers in an order in which definitions precede uses ([`values`]). `splat`,
 //!    `rearrange`, `bitcast` and `ptr_cast` only rename those of their operands and constants need none, so none of
 //!    these is an instruction unless halves of registers move. Nor is what is one of its operands, or true or false, as
-//!    another is the least or the largest number ([`known`]).
+//!    another is the least or the largest number ([`identities`]).
 //! 2. **Selection.** Blocks and instructions are visited from the last to the first. An instruction without effect that
 //!    nobody asked for by then is dropped; what its only user folded in (an address's offset, a product in a sum) was
 //!    not asked for. Only instructions without effect are ever folded, so no order of effects needs keeping.
@@ -33,8 +33,8 @@ mod boxes;
 mod context;
 #[cfg(test)]
 pub(crate) mod coverage;
-mod inline;
-mod known;
+mod identities;
+mod inline_ptx;
 mod matrix;
 pub(crate) mod memory;
 mod rules;
@@ -430,7 +430,7 @@ impl<'a> Selector<'a> {
                     rules::constructor_lower_float(self, &result_kind(), &view)
                 }
                 OpClass::Elementwise => rules::constructor_lower_int(self, &result_kind(), &view),
-                OpClass::Exchange => rules::constructor_lower_misc(self, &arg_kind(), &view),
+                OpClass::Exchange => rules::constructor_lower_exchange(self, &arg_kind(), &view),
                 OpClass::Constant
                 | OpClass::Shape
                 | OpClass::Matrix

@@ -409,7 +409,7 @@ fn random_kernels_compute_what_they_say() {
             assert!(compare(&ptx), "seed {seed} on {target}:\n{ptx}");
         }
         let code = select::select(&func, Target::SM_80).expect("compiled above");
-        let program = program::CodeProgram(&code);
+        let program = allocator_view::CodeProgram(&code);
         let sound = regalloc::allocate(&program, Choices::none());
         for _ in 0..4 {
             let mut damaged = sound.clone();

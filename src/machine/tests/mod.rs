@@ -1,6 +1,6 @@
 //! Tests of the whole back end: kernels made by hand, assembled by `ptxas` for every target.
 
-use super::{program, select};
+use super::{allocator_view, select};
 use crate::ir::attrs::SpecialReg;
 use crate::ir::builder::ThreadBuilder;
 use crate::ir::function::ThreadFunction;

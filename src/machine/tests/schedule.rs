@@ -72,7 +72,7 @@ fn ordered(func: &ThreadFunction) -> (MachineFunction, MachineFunction) {
 }
 
 fn allocated(code: &MachineFunction) -> Allocation {
-    let program = program::CodeProgram(code);
+    let program = allocator_view::CodeProgram(code);
     let allocation = regalloc::allocate(&program, Choices::none());
     regalloc::check::check(&program, &allocation).expect("the allocation is right");
     allocation

@@ -39,7 +39,7 @@ fn what_is_read_in_step_is_read_before_its_place_is_written() {
     for (rows, columns) in [(1, 1), (1, 2), (2, 1), (2, 2), (1, 4), (4, 1)] {
         let func = product(rows, columns);
         let code = select::select(&func, Target::SM_80).expect("the kernel is selected");
-        let program = program::CodeProgram(&code);
+        let program = allocator_view::CodeProgram(&code);
         let regs = &code.regs;
         let place = |unit: Unit| {
             let group = regs.group_of(unit);

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::runtime::api::argument::DType;
 use crate::runtime::api::device::{Backend, Device};
+use crate::runtime::api::dtype::DType;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::float8::{F8E4M3, F8E5M2};
 use crate::runtime::api::stream::Stream;

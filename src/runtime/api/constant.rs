@@ -5,7 +5,7 @@ mod data;
 
 use std::fmt;
 
-use crate::runtime::api::argument::DType;
+use crate::runtime::api::dtype::DType;
 
 /// A value that is known when a kernel is compiled. Two are equal if a kernel is the same with either: floats by their
 /// bits, so that 0.0 and -0.0 differ.

@@ -2,9 +2,10 @@
 
 use smallvec::SmallVec;
 
-use crate::runtime::api::argument::{Arg, ArgList, Argument, DESCRIPTOR};
+use crate::runtime::api::argument::{Arg, ArgList, Argument};
 use crate::runtime::api::buffer::Pointer;
 use crate::runtime::api::error::RuntimeError;
+use crate::runtime::specialize::class::DESCRIPTOR;
 
 /// Most dimensions.
 const MAX_RANK: usize = 5;

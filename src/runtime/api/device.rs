@@ -17,13 +17,13 @@ use crate::runtime::api::stream::Stream;
 use crate::runtime::build::dump::Dump;
 use crate::runtime::build::record::LaunchRecord;
 use crate::runtime::cache::Cache;
-use crate::runtime::execute::recording::Recording;
-use crate::runtime::specialize::setups::Setups;
+use crate::runtime::execute::graph_capture::Recording;
+use crate::runtime::specialize::interned_kernels::InternedKernels;
 
 #[cfg(feature = "cuda")]
 use crate::driver::{self, DriverError};
 #[cfg(feature = "cuda")]
-use crate::runtime::execute::asserting::Asserting;
+use crate::runtime::execute::device_log::Asserting;
 
 /// A device that kernels run on. Clones are the same device, and so are all that stand for one GPU: their memory and
 /// streams mix. Every method may be called from any thread.
@@ -69,12 +69,12 @@ pub struct Device {
 pub(in crate::runtime) struct Handles {
     instance: u32,
     /// Programs that keep kernels of it.
-    all_setups: Mutex<Vec<Weak<Setups>>>,
+    all_setups: Mutex<Vec<Weak<InternedKernels>>>,
 }
 
 impl Handles {
     /// Notes a program that keeps kernels of the device.
-    pub(in crate::runtime) fn note(&self, setups: &Arc<Setups>) {
+    pub(in crate::runtime) fn note(&self, setups: &Arc<InternedKernels>) {
         let mut all_setups = self
             .all_setups
             .lock()

@@ -4,7 +4,7 @@ use crate::runtime::api::buffer::Buffer;
 use crate::runtime::api::device::Device;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::stream::{Event, Stream};
-use crate::runtime::execute::recording::Recorded;
+use crate::runtime::execute::graph_capture::Recorded;
 
 #[cfg(feature = "cuda")]
 use crate::driver::{self, DriverError};

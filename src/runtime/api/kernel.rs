@@ -24,22 +24,24 @@ use crate::predict::Estimate;
 use crate::settings::Promote;
 use crate::stages::Stage;
 
-use crate::runtime::api::argument::{Arg, ArgList, Args, Specialize};
+use crate::runtime::api::argument::{Arg, ArgList, Args};
 use crate::runtime::api::constant::Grid;
 use crate::runtime::api::deadline::{Deadline, FOREVER};
 use crate::runtime::api::device::Device;
 use crate::runtime::api::error::RuntimeError;
+use crate::runtime::api::kernel_options::KernelOptions;
 use crate::runtime::api::program::{Program, ProgramSource};
 use crate::runtime::api::report::{Explanation, Prediction, Report};
-use crate::runtime::api::setup::KernelOptions;
 use crate::runtime::api::stream::Stream;
 use crate::runtime::build::blueprint::{ArgSlot, Blueprint};
 use crate::runtime::build::build_variant::{identity, predict};
 use crate::runtime::cache::KeyBuilder;
 use crate::runtime::specialize::arg_tree;
-use crate::runtime::specialize::setups::Setups;
-use crate::runtime::specialize::table::{Classes, Masks, Table};
+use crate::runtime::specialize::class::Specialize;
+use crate::runtime::specialize::class_key::{Classes, Masks};
+use crate::runtime::specialize::interned_kernels::InternedKernels;
 use crate::runtime::specialize::variant::Variant;
+use crate::runtime::specialize::variant_table::Table;
 
 /// Variants that a kernel may have where nothing is said.
 pub const DEFAULT_VARIANTS: usize = 256;
@@ -49,7 +51,7 @@ pub const DEFAULT_VARIANTS: usize = 256;
 #[derive(Clone)]
 pub struct Kernel {
     pub(in crate::runtime) inner: Arc<KernelInner>,
-    setups: Arc<Setups>,
+    setups: Arc<InternedKernels>,
     /// As long as there is such a handle, the program keeps variants.
     device: Device,
 }
@@ -68,7 +70,7 @@ pub(crate) struct KernelInner {
     /// What it is found by among the kernels of its program.
     pub(in crate::runtime) setup: String,
     /// These kernels.
-    pub(in crate::runtime) setups: Weak<Setups>,
+    pub(in crate::runtime) setups: Weak<InternedKernels>,
     /// For each parameter that takes an argument what the kernel may be specialised for.
     pub(in crate::runtime) allowed: Vec<Specialize>,
     /// The bits of their classes that count.
@@ -109,7 +111,7 @@ impl Kernel {
     fn with(
         device: &Device,
         source: &Arc<ProgramSource>,
-        setups: &Arc<Setups>,
+        setups: &Arc<InternedKernels>,
         name: String,
         options: KernelOptions,
     ) -> Result<Kernel, RuntimeError> {
@@ -417,7 +419,7 @@ impl fmt::Debug for Kernel {
 }
 
 impl KernelInner {
-    fn new(blueprint: Blueprint, setup: String, setups: Weak<Setups>) -> KernelInner {
+    fn new(blueprint: Blueprint, setup: String, setups: Weak<InternedKernels>) -> KernelInner {
         let is_picky = |slot: &ArgSlot| slot.clear != 0 || slot.pinned.is_some();
         let allowed = blueprint.allowed();
         KernelInner {
@@ -477,7 +479,7 @@ impl KernelInner {
     fn set_up(
         device: Device,
         source: &Arc<ProgramSource>,
-        setups: &Arc<Setups>,
+        setups: &Arc<InternedKernels>,
         name: String,
         options: KernelOptions,
     ) -> Result<Arc<KernelInner>, RuntimeError> {

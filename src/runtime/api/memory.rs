@@ -1,11 +1,12 @@
 //! Memory without a type: what arguments point to, and scratch of the autotuner.
 
-use crate::runtime::api::argument::{Arg, POINTER};
+use crate::runtime::api::argument::Arg;
 use crate::runtime::api::buffer::{Buffer, Pointer};
 use crate::runtime::api::device::Device;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::stream::Stream;
 use crate::runtime::api::transfer;
+use crate::runtime::specialize::class::POINTER;
 
 /// A range of device memory: its own, or an argument's, whose owner outlives it.
 #[derive(Debug)]

@@ -13,18 +13,20 @@ use crate::verify::verify;
 #[cfg(feature = "triton")]
 use crate::front;
 
-use crate::runtime::api::argument::{Arg, Class, DType, Specialize};
+use crate::runtime::api::argument::Arg;
 use crate::runtime::api::constant::Constant;
 use crate::runtime::api::device::Device;
 use crate::runtime::api::diagnostic::SourceError;
+use crate::runtime::api::dtype::DType;
 use crate::runtime::api::error::RuntimeError;
-use crate::runtime::api::setup::KernelOptions;
+use crate::runtime::api::kernel_options::KernelOptions;
 use crate::runtime::build::ahead::{self, Compiled};
 #[cfg(feature = "triton")]
 use crate::runtime::build::python;
 use crate::runtime::build::stored::Stored;
 use crate::runtime::specialize::arg_tree::ArgTree;
-use crate::runtime::specialize::setups::Setups;
+use crate::runtime::specialize::class::{Class, Specialize};
+use crate::runtime::specialize::interned_kernels::InternedKernels;
 
 /// The Triton language in a manifest.
 pub(in crate::runtime) const PYTHON: &str = "python";
@@ -36,7 +38,7 @@ pub(in crate::runtime) const TIR: &str = "tir";
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(crate) source: Arc<ProgramSource>,
-    pub(crate) setups: Arc<Setups>,
+    pub(crate) setups: Arc<InternedKernels>,
 }
 
 /// What a program is made of.

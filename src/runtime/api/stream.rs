@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::runtime::api::device::{Backend, Device};
 use crate::runtime::api::error::RuntimeError;
-use crate::runtime::execute::recording::{self, Recorded, Recording};
+use crate::runtime::execute::graph_capture::{self, Recorded, Recording};
 
 #[cfg(feature = "cuda")]
 use crate::driver;
@@ -210,7 +210,7 @@ impl Stream {
         if self.record(fill) {
             return Ok(());
         }
-        recording::fill(&self.device, address, bytes, byte)
+        graph_capture::fill(&self.device, address, bytes, byte)
     }
 
     /// Copies bytes of the emulator's memory, in order.
@@ -223,7 +223,7 @@ impl Stream {
         if self.record(|| Recorded::Copy { from, to, bytes }) {
             return Ok(());
         }
-        recording::copy(&self.device, from, to, bytes)
+        graph_capture::copy(&self.device, from, to, bytes)
     }
 
     /// An error unless it is of this device.

@@ -1,8 +1,8 @@
 //! Copies between host and device, and on it: of whatever a pointer points to, in the order of a stream.
 
-use crate::runtime::api::argument::DType;
 use crate::runtime::api::buffer::{Element, Pointer};
 use crate::runtime::api::device::{Backend, Device};
+use crate::runtime::api::dtype::DType;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::stream::Stream;
 

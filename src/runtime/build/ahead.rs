@@ -10,12 +10,12 @@ use crate::ir::map_recipe::{MAP_BYTES, MapRecipe};
 use crate::ir::types::{AddressSpace, Elem, Scalar};
 use crate::settings::{PtxVersion, Target};
 
-use crate::runtime::api::argument::Specialize;
 use crate::runtime::api::device::Device;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::program::Param;
 use crate::runtime::build::dump;
 use crate::runtime::build::stored::{Stored, decode_sites};
+use crate::runtime::specialize::class::Specialize;
 
 /// A kernel that was compiled before, as the modules of [`RustModule`](crate::runtime::RustModule) state it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::runtime::api::argument::{DType, Specialize};
 use crate::runtime::api::device::Device;
+use crate::runtime::api::dtype::DType;
 use crate::runtime::api::error::RuntimeError;
+use crate::runtime::api::kernel_options::KernelOptions;
 use crate::runtime::api::program::{Param, ProgramSource};
-use crate::runtime::api::setup::KernelOptions;
 use crate::runtime::specialize::arg_tree::{self, ArgTree};
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::class::Specialize;
+use crate::runtime::specialize::class_key::Classes;
 
 /// A function of a program, set up for a device.
 #[derive(Clone)]

@@ -37,11 +37,11 @@ use crate::runtime::build::stored::{Stored, decode_asked, encode_asked};
 use crate::runtime::cache::{EntryKind, Key, KeyBuilder, Origin};
 use crate::runtime::execute::executable::{Executable, LoadedCode};
 use crate::runtime::specialize::arg_tree;
-use crate::runtime::specialize::served::Served;
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::class_key::Classes;
+use crate::runtime::specialize::served_classes::Served;
 
 #[cfg(feature = "cuda")]
-use crate::runtime::execute::asserting::DeviceLog;
+use crate::runtime::execute::device_log::DeviceLog;
 
 /// The build of the compiler, which decides what it makes of a program.
 pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TILELIFT_BUILD"));

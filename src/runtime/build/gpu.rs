@@ -20,7 +20,7 @@ use crate::runtime::build::build_variant::key_by_ptxas;
 use crate::runtime::build::stored::Stored;
 use crate::runtime::cache::{EntryKind, Key, KeyBuilder, Origin};
 use crate::runtime::execute::executable::LoadedCode;
-use crate::runtime::execute::mapped::Mapped;
+use crate::runtime::execute::kept_tensor_maps::Mapped;
 
 /// A kernel on its way to a device.
 pub(in crate::runtime) struct Loading<'a> {

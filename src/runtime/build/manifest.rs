@@ -24,16 +24,16 @@ use crate::runtime::api::constant::Constant;
 use crate::runtime::api::device::{Device, DeviceOptions};
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::Kernel;
+use crate::runtime::api::kernel_options::KernelOptions;
 use crate::runtime::api::program::{PYTHON, Program, ProgramSource, TIR};
 use crate::runtime::api::report::Timing;
-use crate::runtime::api::setup::KernelOptions;
 use crate::runtime::build::blueprint::Blueprint;
 use crate::runtime::build::build_variant::make_ptx;
 use crate::runtime::build::stored::Stored;
 use crate::runtime::cache::Origin;
-use crate::runtime::specialize::arg_text;
 use crate::runtime::specialize::arg_tree::{self, ArgTree};
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::class_key::Classes;
+use crate::runtime::specialize::parse_signature;
 use crate::settings::{Policy, Promote, Target};
 
 /// Kernels with what they are compiled for, to be made before they are launched ([`warm`](crate::warm)).
@@ -531,7 +531,7 @@ impl<'t> Reader<'t> {
             place: format!("{}:{line}", self.name),
             program: program.clone(),
             kernel: kernel.to_owned(),
-            given: arg_text::parse(signature)?,
+            given: parse_signature::parse(signature)?,
             settings: Vec::new(),
             target: None,
         };

@@ -3,13 +3,15 @@
 use crate::front;
 use crate::settings::Target;
 
-use crate::runtime::api::argument::{Arg, Class, DType};
+use crate::runtime::api::argument::Arg;
 use crate::runtime::api::constant::Constant;
 use crate::runtime::api::diagnostic::SourceError;
+use crate::runtime::api::dtype::DType;
 use crate::runtime::api::error::RuntimeError;
+use crate::runtime::api::kernel_options::KernelOptions;
 use crate::runtime::api::program::{LoweredProgram, Param};
-use crate::runtime::api::setup::KernelOptions;
 use crate::runtime::specialize::arg_tree::ArgTree;
+use crate::runtime::specialize::class::Class;
 
 /// The kernel for arguments of these classes.
 pub(in crate::runtime) fn make(

@@ -11,7 +11,7 @@ use crate::runtime::api::environment;
 use crate::runtime::api::warning::warn_once;
 use crate::runtime::build::blueprint::Blueprint;
 use crate::runtime::build::manifest::{kernel_line, program_lines};
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::class_key::Classes;
 
 /// A manifest to which every kernel is added that is made or found in a cache, or none. Clones write to the same; several processes may
 /// write to one file. What stands there already is not written again.

@@ -8,7 +8,7 @@ use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::build::build_variant;
 use crate::runtime::specialize::arg_tree;
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::class_key::Classes;
 
 impl KernelInner {
     /// None for kernels and devices that the model says nothing of.

@@ -19,15 +19,15 @@ use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::api::report::Report;
 use crate::runtime::api::stream::Stream;
 use crate::runtime::build::build_variant::locate;
-use crate::runtime::execute::maps::emulated;
-use crate::runtime::execute::recording::{self, Recorded};
-use crate::runtime::specialize::served::Served;
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::execute::graph_capture::{self, Recorded};
+use crate::runtime::execute::tensor_maps::emulated;
+use crate::runtime::specialize::class_key::Classes;
+use crate::runtime::specialize::served_classes::Served;
 
 #[cfg(feature = "cuda")]
-use crate::runtime::execute::asserting::DeviceLog;
+use crate::runtime::execute::device_log::DeviceLog;
 #[cfg(feature = "cuda")]
-use crate::runtime::execute::mapped::Mapped;
+use crate::runtime::execute::kept_tensor_maps::Mapped;
 
 /// A variant that can be launched.
 #[derive(Debug)]
@@ -195,7 +195,7 @@ impl Executable {
         }
         kernel.check_grid(grid)?;
         let is_recorded = stream.record(|| {
-            Recorded::Launch(Arc::new(recording::Launch {
+            Recorded::Launch(Arc::new(graph_capture::Launch {
                 kernel: kernel.clone(),
                 classes: classes.clone(),
                 grid,

@@ -17,8 +17,10 @@ use std::fmt;
 use smallvec::SmallVec;
 
 use crate::ir::function::Asked;
-use crate::runtime::api::argument::{Arg, Class, DESCRIPTOR, DType, PLAIN, Specialize, TUPLE};
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::api::argument::Arg;
+use crate::runtime::api::dtype::DType;
+use crate::runtime::specialize::class::{Class, DESCRIPTOR, PLAIN, Specialize, TUPLE};
+use crate::runtime::specialize::class_key::Classes;
 
 /// The bits of a descriptor's dimension that are the logarithm of the blocks' extent; larger ones, of which there are no blocks,
 /// become this one.

@@ -1,11 +1,13 @@
 //! From arguments to the variant of a kernel that serves them.
 
-pub(in crate::runtime) mod annotated;
-pub(in crate::runtime) mod arg_text;
 pub(in crate::runtime) mod arg_tree;
-pub(in crate::runtime) mod check;
-pub(in crate::runtime) mod explain;
-pub(in crate::runtime) mod served;
-pub(in crate::runtime) mod setups;
-pub(in crate::runtime) mod table;
+pub(in crate::runtime) mod check_arguments;
+pub(in crate::runtime) mod class;
+pub(in crate::runtime) mod class_key;
+pub(in crate::runtime) mod convert_annotated;
+pub(in crate::runtime) mod explain_variant;
+pub(in crate::runtime) mod interned_kernels;
+pub(in crate::runtime) mod parse_signature;
+pub(in crate::runtime) mod served_classes;
 pub(in crate::runtime) mod variant;
+pub(in crate::runtime) mod variant_table;

@@ -16,7 +16,8 @@ use crate::runtime::api::warning::hold;
 use crate::runtime::build::build_variant::{build, note_served};
 use crate::runtime::build::pool;
 use crate::runtime::execute::executable::Executable;
-use crate::runtime::specialize::table::{Classes, Keyed};
+use crate::runtime::specialize::class_key::Classes;
+use crate::runtime::specialize::variant_table::Keyed;
 
 /// A kernel for arguments of certain classes.
 #[derive(Debug)]

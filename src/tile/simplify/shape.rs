@@ -34,7 +34,10 @@ pub(super) fn uniform(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite>
     if ty.is_scalar() || !any_splat || !args.iter().all(|&v| s.is_uniform(v)) {
         return None;
     }
-    let scalars: ValueList = args.iter().map(|&v| shrink(s, v, Shape::SCALAR)).collect();
+    let scalars: ValueList = args
+        .iter()
+        .map(|&v| uniform_of_shape(s, v, Shape::SCALAR))
+        .collect();
     let scalar = again(s, inst, &scalars, TileType::scalar(ty.elem));
     Some(Rewrite::Value(s.build(TileOp::Splat, &[scalar], &[], ty)))
 }
@@ -59,7 +62,7 @@ pub(super) fn broadcasts(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewri
         .iter()
         .map(|&v| match s.edit.operand_of(v, TileOp::Broadcast, 0) {
             Some(source) => source,
-            None => shrink(s, v, small),
+            None => uniform_of_shape(s, v, small),
         })
         .collect();
     let result = again(s, inst, &small_args, TileType::block(ty.elem, small));
@@ -92,7 +95,7 @@ pub(super) fn expansions(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewri
         .iter()
         .map(|&v| match source(s, v) {
             Some((source, _)) => source,
-            None => shrink(s, v, small),
+            None => uniform_of_shape(s, v, small),
         })
         .collect();
     let result = again(s, inst, &small_args, TileType::block(ty.elem, small));
@@ -113,7 +116,7 @@ fn again(s: &mut Simplifier<'_, '_>, inst: Inst, args: &[Value], ty: TileType) -
 }
 
 /// A constant or splat with another shape.
-fn shrink(s: &mut Simplifier<'_, '_>, value: Value, shape: Shape) -> Value {
+fn uniform_of_shape(s: &mut Simplifier<'_, '_>, value: Value, shape: Shape) -> Value {
     let ty = TileType::block(s.ty(value).elem, shape);
     match s.known(value) {
         Some((bits, _)) => s.constant(bits, ty),
@@ -146,7 +149,7 @@ pub(super) fn broadcast(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrit
         return Some(Rewrite::Value(x));
     }
     if s.is_uniform(x) {
-        return Some(Rewrite::Value(shrink(s, x, ty.shape)));
+        return Some(Rewrite::Value(uniform_of_shape(s, x, ty.shape)));
     }
     let source = s.edit.operand_of(x, TileOp::Broadcast, 0)?;
     s.edit.func.dfg.insts[inst].args[0] = source;
@@ -157,7 +160,7 @@ pub(super) fn broadcast(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrit
 pub(super) fn expand_dims(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
     let (x, ty) = (s.arg(inst, 0), s.result_ty(inst));
     if s.is_uniform(x) {
-        return Some(Rewrite::Value(shrink(s, x, ty.shape)));
+        return Some(Rewrite::Value(uniform_of_shape(s, x, ty.shape)));
     }
     let scalar = s.ty(x).is_scalar();
     scalar.then(|| Rewrite::Value(s.build(TileOp::Splat, &[x], &[], ty)))
@@ -171,7 +174,7 @@ pub(super) fn reshape(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite>
         return Some(Rewrite::Value(x));
     }
     if s.is_uniform(x) {
-        return Some(Rewrite::Value(shrink(s, x, ty.shape)));
+        return Some(Rewrite::Value(uniform_of_shape(s, x, ty.shape)));
     }
     if s.ty(x).is_scalar() {
         return Some(Rewrite::Value(s.build(TileOp::Splat, &[x], &[], ty)));
@@ -188,7 +191,7 @@ pub(super) fn reshape(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite>
 pub(super) fn permute(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
     let (x, ty) = (s.arg(inst, 0), s.result_ty(inst));
     if s.is_uniform(x) {
-        return Some(Rewrite::Value(shrink(s, x, ty.shape)));
+        return Some(Rewrite::Value(uniform_of_shape(s, x, ty.shape)));
     }
     let dims = s.edit.func.dfg.insts[inst].dims()?.clone();
     let from = s.ty(x).shape;
@@ -222,7 +225,7 @@ pub(super) fn join(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
 pub(super) fn split(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
     let (x, ty) = (s.arg(inst, 0), s.result_ty(inst));
     if s.is_uniform(x) {
-        return Some(Rewrite::Value(shrink(s, x, ty.shape)));
+        return Some(Rewrite::Value(uniform_of_shape(s, x, ty.shape)));
     }
     let index = usize::from(*s.edit.func.dfg.insts[inst].index()?);
     let half = s.edit.operand_of(x, TileOp::Join, index)?;

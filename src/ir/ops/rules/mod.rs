@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{Opcode, TypeRule};
 use crate::ir::attrs::{Attr, AttrKind, Attrs, RmwOp};
 use crate::ir::entities::Value;
-use crate::ir::inline::{self, Constraints};
+use crate::ir::inline_ptx::{self, Constraints};
 use crate::ir::level::Level;
 use crate::ir::types::{Elem, Scalar, ValueType};
 
@@ -246,7 +246,7 @@ fn inline_ptx<L: Level>(operands: &Operands<'_, L>) -> Result<Types<L>, TypeErro
         Constraints::parse(text).map_err(|e| bad_attribute(AttrKind::Constraints, e))?;
     let check = |what: &str, types: &[L::Type], registers: &[u32]| {
         let takes = |t: &L::Type| {
-            let (count, bits) = inline::registers(t.elem().bits(), pack);
+            let (count, bits) = inline_ptx::registers(t.elem().bits(), pack);
             std::iter::repeat_n(bits, count as usize)
         };
         let wanted: Vec<u32> = types.iter().flat_map(takes).collect();
@@ -267,7 +267,7 @@ fn inline_ptx<L: Level>(operands: &Operands<'_, L>) -> Result<Types<L>, TypeErro
     check("operands", args, &constraints.inputs)?;
     let count = constraints.outputs.len() + constraints.inputs.len();
     let template = operands.ptx().map_or("", |text| text);
-    inline::pieces(template, count).map_err(|e| bad_attribute(AttrKind::Ptx, e))?;
+    inline_ptx::pieces(template, count).map_err(|e| bad_attribute(AttrKind::Ptx, e))?;
     Ok(given.into())
 }
 

@@ -1,7 +1,7 @@
 //! What manifests are read as, and what is refused.
 
 use super::*;
-use crate::runtime::api::argument::DType;
+use crate::runtime::api::dtype::DType;
 
 const TIR: &str = "kernel @twice(v0 \"x\": ptr<f32>) warps(4) {\nblock0:\n    return\n}\n";
 

@@ -13,11 +13,11 @@ use crate::ir::function::TileFunction;
 use crate::text::print::print;
 
 /// What it is to have been compared, for counts.
-pub(super) const COMPARED: &str = "compared across contraction";
+pub(super) const COMPARED: &str = "compared across fused multiply-adds";
 
 /// Compares a kernel before contraction with what became of it; false if the one before cannot be judged: what it fuses
 /// itself may decide how far it loops or which element it reads.
-pub(super) fn compare_contracted(
+pub(super) fn compare_fused(
     before: &TileFunction,
     after: &TileFunction,
     case: &Case,
@@ -34,7 +34,7 @@ pub(super) fn compare_contracted(
     let same = found.and_then(|(found, _)| compare(&expected, &found));
     same.map_err(|message| {
         let (before, after) = (print(before), print(after));
-        fail("contract: other result")(format!(
+        fail("fuse_multiply_adds: other result")(format!(
             "each fma as product and sum: {message}\n{before}\nbecame\n{after}"
         ))
     })?;
@@ -43,7 +43,7 @@ pub(super) fn compare_contracted(
 
 /// Follows what a kernel computes through the passes up to contraction and across it: what the passes after it must keep.
 /// None if that takes too long.
-pub(super) fn across_contraction(
+pub(super) fn across_fusion(
     first: Buffers,
     [before, after]: &[TileFunction; 2],
     case: &Case,
@@ -62,7 +62,7 @@ pub(super) fn across_contraction(
     };
     compare(&first, &found)
         .map_err(|message| fail("passes: other result")(format!("{message}\n{}", print(before))))?;
-    if compare_contracted(before, after, case)? {
+    if compare_fused(before, after, case)? {
         notes.push(COMPARED);
     }
     computed(after)
@@ -70,7 +70,7 @@ pub(super) fn across_contraction(
 
 #[cfg(test)]
 mod tests {
-    use super::compare_contracted;
+    use super::compare_fused;
     use crate::fuzzing::generate::{Argument, Case};
     use crate::ir::types::{Elem, Scalar};
     use crate::settings::{Options, Target};
@@ -103,12 +103,12 @@ mod tests {
             options: Options::DEFAULT,
             target: Target::SM_80,
         };
-        compare_contracted(&case.func, &kernel(after), &case).map_err(|failure| failure.kind)
+        compare_fused(&case.func, &kernel(after), &case).map_err(|failure| failure.kind)
     }
 
     #[test]
     fn what_contraction_gets_wrong_shows_on_any_numbers() {
-        const OTHER: Result<bool, &str> = Err("contract: other result");
+        const OTHER: Result<bool, &str> = Err("fuse_multiply_adds: other result");
         let sum = "v4 = fmul v0, v1 : f32
                    v9 = fadd v2, v4 : f32";
         assert_eq!(compared(sum, "v9 = fma v0, v1, v2 : f32"), Ok(true));

@@ -13,8 +13,8 @@ use crate::ir::types::ThreadType;
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 
 use super::memory::slot_attrs;
-use super::reduce::Plan;
-use super::reduce_lanes::SHUFFLE;
+use super::reduction::Plan;
+use super::reduction_across_lanes::SHUFFLE;
 use super::{Expander, Result};
 
 /// Largest number of warp bits folded in registers after a vector read. With more, each lane reads one partial

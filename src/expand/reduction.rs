@@ -2,8 +2,8 @@
 //! trip to shared memory, each bit of the index along the axis one fold.
 //!
 //! The folds go through register bits, lane bits and warp bits in this sequence, low bits first: the
-//! sequence that the attribute `order` of the op states. Lanes are folded in [`super::reduce_lanes`], warps in
-//! [`super::reduce_warps`].
+//! sequence that the attribute `order` of the op states. Lanes are folded in [`super::reduction_across_lanes`], warps in
+//! [`super::reduction_across_warps`].
 
 use crate::ir::attrs::{IntPred, make};
 use crate::ir::dfg::InstData;
@@ -13,7 +13,7 @@ use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, ValueType};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::shape::Shape;
 
-use super::ordered::{InOrder, RegionStep};
+use super::arg_reduction::{InOrder, RegionStep};
 use super::regs::Expanded;
 use super::{Expander, Result, bug, own_bytes};
 

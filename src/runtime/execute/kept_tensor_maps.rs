@@ -20,7 +20,7 @@ use crate::ir::map_recipe::{MapRecipe, Resolved};
 use crate::runtime::api::argument::Arg;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::execute::executable::Executable;
-use crate::runtime::execute::maps;
+use crate::runtime::execute::tensor_maps;
 
 /// Places for maps.
 const PLACES: usize = 8;
@@ -158,7 +158,7 @@ impl Mapped {
         last.key.extend(self.key(grid, args));
         for (i, recipe) in meta.maps.iter().enumerate() {
             let kept = last.maps.get_mut(i);
-            let made = maps::resolve(meta, recipe, word, grid).and_then(|map| match kept {
+            let made = tensor_maps::resolve(meta, recipe, word, grid).and_then(|map| match kept {
                 Some(kept) => again(recipe, &map, kept).then_some(None),
                 None => Some(Some((map, encode(recipe, &map)?))),
             });
@@ -213,7 +213,7 @@ pub(crate) fn driver_launch(
     resident: u32,
 ) -> Option<DriverLaunch> {
     let word = |index: usize| words.get(index).copied();
-    let make = |recipe| encode(recipe, &maps::resolve(meta, recipe, &word, grid)?);
+    let make = |recipe| encode(recipe, &tensor_maps::resolve(meta, recipe, &word, grid)?);
     let programs = grid.iter().filter(|_| meta.persistent);
     Some(DriverLaunch {
         ctas: meta.ctas(grid, resident)?,
@@ -229,11 +229,11 @@ fn encode(recipe: &MapRecipe, map: &Resolved) -> Option<TensorMap> {
         *to = from;
     }
     let shape = TensorShape {
-        element: *TensorElement::ALL.get(maps::element(recipe.elem) as usize)?,
+        element: *TensorElement::ALL.get(tensor_maps::element(recipe.elem) as usize)?,
         dims: &map.extents[..map.rank],
         strides: &map.strides[..map.rank - 1],
         tile: &tile[..map.rank],
-        swizzle: *TensorSwizzle::ALL.get(maps::swizzle(recipe))?,
+        swizzle: *TensorSwizzle::ALL.get(tensor_maps::swizzle(recipe))?,
         nan: recipe.nan,
     };
     TensorMap::new(RawPtr::from_parts(map.base, 0), &shape).ok()

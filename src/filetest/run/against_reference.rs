@@ -2,7 +2,7 @@
 
 use super::compare::{Bound, compare_buffers, compare_values};
 use super::exec::{self, At, Executor, Finished, Job, Outcome};
-use super::line::{Expect, RunLine};
+use super::parse_line::{Expect, RunLine};
 use super::summary::Summary;
 use super::{Setup, arguments, bound_of, files, interpreter, place_of};
 use crate::filetest::directive::Note;

@@ -2,9 +2,9 @@
 
 use crate::ir::function::Asked;
 
-use crate::runtime::api::argument::{PLAIN, PROMISE};
 use crate::runtime::specialize::arg_tree;
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::class::{PLAIN, PROMISE};
+use crate::runtime::specialize::class_key::Classes;
 
 /// Classes between two that differ in promises alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,8 @@ impl Served {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::api::argument::{ArgList, Specialize};
+    use crate::runtime::api::argument::ArgList;
+    use crate::runtime::specialize::class::Specialize;
     use crate::runtime::{DType, Descriptor, NONE, Pointer};
 
     fn classes(size: i32, width: u64, count: i32) -> Classes {

@@ -4,8 +4,10 @@
 use smallvec::SmallVec;
 
 use crate::limits::SIGNATURE_ENTRIES;
-use crate::runtime::api::argument::{Class, DType, NONE};
+use crate::runtime::api::argument::NONE;
+use crate::runtime::api::dtype::DType;
 use crate::runtime::specialize::arg_tree::{ArgTree, MAX_DEPTH};
+use crate::runtime::specialize::class::Class;
 
 /// Dimensions of a descriptor.
 const MAX_RANK: usize = 5;

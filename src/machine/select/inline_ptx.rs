@@ -7,7 +7,7 @@ use super::{Selector, bits_type, internal, rules};
 use crate::error::CompileError;
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
-use crate::ir::inline::{self, Constraints};
+use crate::ir::inline_ptx::{self, Constraints};
 use crate::machine::inst::{Modifier, Operand, Ptx, PtxType};
 use crate::regalloc::reg::{RegClass, RegView, Unit};
 
@@ -24,7 +24,7 @@ impl Selector<'_> {
         let pack = u32::from(pack);
         let count = data.results.first().map_or(1, |&v| func.dfg.ty(v).count);
         let runs = u32::from(count) / pack;
-        let registers = |v: Value| inline::registers(func.dfg.ty(v).elem.bits(), pack);
+        let registers = |v: Value| inline_ptx::registers(func.dfg.ty(v).elem.bits(), pack);
 
         // For each value its registers, run by run.
         let mut letters = constraints.inputs.iter().copied();
@@ -146,7 +146,7 @@ impl Selector<'_> {
         let Some(Operand::Regs(own)) = self.values[result] else {
             return Err(internal("a result has no register"));
         };
-        let (_, held) = inline::registers(ty.elem.bits(), pack);
+        let (_, held) = inline_ptx::registers(ty.elem.bits(), pack);
         let natural = held.max(16);
         let mut narrow = Vec::new();
         for (&unit, &width) in units.iter().zip(widths.iter().cycle()) {

@@ -18,14 +18,14 @@ use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
-use crate::layout::ring::{self, Offsets};
+use crate::layout::swizzle::{self, Offsets};
 use crate::layout::{matrix, warpgroup};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
 
-use super::fill::{Ends, Sizes};
 use super::memory::slot_attrs;
+use super::partial_copy::{Ends, Sizes};
 use super::regs::{Expanded, SharedBlock, Start};
 use super::{Expander, Result, bug};
 
@@ -149,14 +149,14 @@ pub(super) fn ring_layouts(
                 .filter_map(|data| {
                     let reader = layout_of(data.results[0])?;
                     let transposed = match quad_pairs.contains(data.results[0]) {
-                        true => ring::transposed_by(writer, reader),
+                        true => swizzle::transposed_by(writer, reader),
                         false => None,
                     };
                     Some(transposed.map_or(Cow::Borrowed(reader), Cow::Owned))
                 })
                 .collect();
             let readers: Vec<&LinearLayout> = readers.iter().map(|reader| &**reader).collect();
-            let layout = ring::layout(buffer.elem.bytes(), writer, &readers, choices);
+            let layout = swizzle::layout(buffer.elem.bytes(), writer, &readers, choices);
             layouts.insert(slot, Rc::new(layout));
         }
     }

@@ -10,7 +10,7 @@ use crate::runtime::api::argument::Arg;
 use crate::runtime::api::device::Device;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::class_key::Classes;
 
 /// Something that waits to be done.
 #[derive(Clone, Debug)]

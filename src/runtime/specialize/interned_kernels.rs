@@ -13,7 +13,7 @@ use crate::runtime::api::kernel::KernelInner;
 
 /// See the [module](self).
 #[derive(Debug, Default)]
-pub(crate) struct Setups {
+pub(crate) struct InternedKernels {
     kernels: Mutex<Kernels>,
 }
 
@@ -35,7 +35,7 @@ struct Member {
     used: u64,
 }
 
-impl Setups {
+impl InternedKernels {
     fn kernels(&self) -> MutexGuard<'_, Kernels> {
         self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::input::Kernel;
-use super::{Failure, Result};
+use crate::cli::input::Kernel;
+use crate::cli::{Failure, Result};
 use crate::compile::CompiledKernel;
 use crate::filetest::run::launch::whole_numbers;
 use crate::predict::{Estimate, Launch, Model};

@@ -1,4 +1,7 @@
-//! `tilelift compile`.
+//! `tilelift compile`: a kernel's PTX, or its text at one stage, and what a launcher must know of it.
+
+mod stats;
+mod warnings;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -8,13 +11,13 @@ use super::args::{CompileArgs, Emit};
 use super::cubin;
 use super::input::Kernel;
 use super::messages::say_remark;
-use super::{Failure, Result, stats, write_bytes, write_out};
+use super::{Failure, Result, write_bytes, write_out};
 use crate::compile::{self, CompiledKernel};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
 use crate::metadata;
 use crate::runtime::{Diagnostic, RustModule, Severity, name_source};
-use crate::settings::{Options, Promote, Target, spilled_bytes};
+use crate::settings::{Options, Promote};
 use crate::stages::{Stage, emit};
 
 /// Compiles a kernel and writes what was asked for.
@@ -54,7 +57,10 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         compiled
     });
     if let Some(compiled) = &compiled {
-        let warnings = [of_spills(compiled, options), of_cut_stages(compiled)];
+        let warnings = [
+            warnings::of_spills(compiled, options),
+            warnings::of_cut_stages(compiled),
+        ];
         for (message, help) in warnings.into_iter().flatten() {
             let warning = Diagnostic {
                 severity: Severity::Warning,
@@ -141,44 +147,6 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is to be said when a thread needs more registers than there are, and what to do; the kernel is right, but slow.
-fn of_spills(kernel: &CompiledKernel, options: &Options) -> Option<(String, String)> {
-    let threads = 32 * kernel.meta.num_warps;
-    let most = Target::most_registers(threads);
-    let most = options.max_registers.map_or(most, |n| most.min(n.into()));
-    let needed = kernel.stats.machine.needed_registers;
-    (needed > most).then(|| {
-        let (name, bytes) = (&kernel.meta.name, spilled_bytes(needed, most));
-        let message = format!(
-            "{name} needs about {needed} registers a thread and gets {most}; values will spill to memory, about {bytes} bytes a thread"
-        );
-        let remedy = remedy(kernel.meta.num_warps, needed);
-        (message, format!("use {remedy}"))
-    })
-}
-
-/// What to change where a thread needs too many registers: the fewest warps with which there are enough, if what a thread
-/// holds is dealt to more threads.
-fn remedy(num_warps: u32, needed: u32) -> String {
-    let more = (1..).map(|bits| num_warps << bits);
-    let mut more = more.take_while(|&warps| warps <= 32);
-    let enough = |warps: &u32| needed / (warps / num_warps) <= Target::most_registers(32 * warps);
-    match more.find(enough) {
-        Some(warps) => format!("{warps} warps, or smaller blocks"),
-        None => "smaller blocks, or more warps".to_owned(),
-    }
-}
-
-/// What is to be said when a loop has fewer stages than it asks for.
-fn of_cut_stages(kernel: &CompiledKernel) -> Option<(String, String)> {
-    let cut = kernel.stats.cut_stages?;
-    let message = format!(
-        "{}: a loop asks for {} stages, shared memory has room for {}, which it gets",
-        kernel.meta.name, cut.asked, cut.used
-    );
-    Some((message, "use smaller blocks for more".to_owned()))
-}
-
 /// Whether two paths lead to one place, as far as can be told before anything is written there.
 fn is_same(a: &Path, b: &Path) -> bool {
     let place = |path: &Path| -> PathBuf {
@@ -205,23 +173,4 @@ fn num_stages(func: &TileFunction, compiled: &CompiledKernel) -> u32 {
     let insts = func.all_insts();
     let stages = insts.filter_map(|(_, inst)| func.dfg.insts[inst].stages());
     stages.copied().max().map_or(1, u32::from)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::remedy;
-
-    #[test]
-    fn the_fewest_warps_that_are_enough_are_named() {
-        for (num_warps, needed, expected) in [
-            // With 8 warps 165 of 255; with 8, 16 and 32 warps 320 of 255, 160 of 128 and 80 of 64.
-            (4, 330, "8 warps, or smaller blocks"),
-            (1, 320, "2 warps, or smaller blocks"),
-            (4, 640, "smaller blocks, or more warps"),
-            (16, 140, "smaller blocks, or more warps"),
-            (32, 100, "smaller blocks, or more warps"),
-        ] {
-            assert_eq!(remedy(num_warps, needed), expected, "{num_warps} {needed}");
-        }
-    }
 }

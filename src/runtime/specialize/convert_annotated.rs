@@ -1,10 +1,11 @@
 //! Numbers of other types than a program gives its parameters: `n: tl.int64` takes an `i32`, as Triton does.
 
-use crate::runtime::api::argument::{Arg, ArgList, ArgNumber, Class};
+use crate::runtime::api::argument::{Arg, ArgList, ArgNumber};
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::build::blueprint::ArgSlot;
 use crate::runtime::specialize::arg_tree;
+use crate::runtime::specialize::class::Class;
 
 impl ArgSlot {
     /// Whether an argument is not of the type that it must be of; what is absent or a tuple has none.

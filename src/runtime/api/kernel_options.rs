@@ -2,11 +2,11 @@
 
 use crate::settings::{Asserts, Options, Policy, Promote, one_cta, program_warps};
 
-use crate::runtime::api::argument::Specialize;
 use crate::runtime::api::constant::Constant;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::{DEFAULT_VARIANTS, Kernel};
 use crate::runtime::api::warning::warn_once;
+use crate::runtime::specialize::class::Specialize;
 
 /// How a kernel is set up. Part of what its variants are found by on disk.
 #[derive(Clone, Debug, PartialEq)]

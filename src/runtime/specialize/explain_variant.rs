@@ -2,13 +2,14 @@
 
 use crate::stages::{self, Stage};
 
-use crate::runtime::api::argument::{Arg, Class, Specialize};
+use crate::runtime::api::argument::Arg;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::api::report::Explanation;
 use crate::runtime::build::build_variant;
 use crate::runtime::specialize::arg_tree::{self, ArgTree};
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::class::{Class, Specialize};
+use crate::runtime::specialize::class_key::Classes;
 
 impl KernelInner {
     pub(in crate::runtime) fn explain(&self, args: &[Arg<'_>], classes: &Classes) -> Explanation {

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use crate::emu::{Fault, Space};
 
-use crate::runtime::api::argument::{Arg, DESCRIPTOR, Specialize, TUPLE};
+use crate::runtime::api::argument::Arg;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::build::blueprint::ArgSlot;
 use crate::runtime::specialize::arg_tree;
-use crate::runtime::specialize::table::Classes;
+use crate::runtime::specialize::class::{DESCRIPTOR, Specialize, TUPLE};
+use crate::runtime::specialize::class_key::Classes;
 
 impl KernelInner {
     pub(in crate::runtime) fn arguments(&self) -> impl Iterator<Item = &str> {

@@ -14,11 +14,12 @@ use crate::runtime::api::program::LoweredProgram;
 use crate::runtime::api::stream::Stream;
 use crate::runtime::build::{build_variant, pool};
 use crate::runtime::execute::executable::Executable;
-use crate::runtime::execute::recording;
+use crate::runtime::execute::graph_capture;
 use crate::runtime::specialize::arg_tree;
-use crate::runtime::specialize::served::Served;
-use crate::runtime::specialize::table::{Classes, Keyed};
+use crate::runtime::specialize::class_key::Classes;
+use crate::runtime::specialize::served_classes::Served;
 use crate::runtime::specialize::variant::Variant;
+use crate::runtime::specialize::variant_table::Keyed;
 
 impl KernelInner {
     /// The variant for these classes, ready to be launched.
@@ -206,10 +207,10 @@ impl KernelInner {
     /// Runs a launch that was recorded.
     pub(crate) fn replay(
         self: &Arc<Self>,
-        recorded: &recording::Launch,
+        recorded: &graph_capture::Launch,
         stream: &Stream,
     ) -> Result<(), RuntimeError> {
-        let recording::Launch {
+        let graph_capture::Launch {
             classes,
             grid,
             args,

@@ -11,14 +11,14 @@ use crate::verify::verify;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The smallest case found that `fails` as the given one does.
-pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
+pub fn reduce_case(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
     let start = Instant::now();
     let mut best = case.clone();
     let fails = |case: &Case| verify(&case.func).is_ok() && fails(case);
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     loop {
-        let mut changed = shrink_launch(&mut best, &fails);
+        let mut changed = reduce_launch(&mut best, &fails);
         let with = |func: TileFunction| Case {
             func,
             ..best.clone()
@@ -43,7 +43,7 @@ pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
 }
 
 /// Fewer programs and warps, no fusion.
-fn shrink_launch(best: &mut Case, fails: &impl Fn(&Case) -> bool) -> bool {
+fn reduce_launch(best: &mut Case, fails: &impl Fn(&Case) -> bool) -> bool {
     let mut changed = false;
     let mut attempt = |best: &mut Case, change: &dyn Fn(&mut Case)| {
         let mut candidate = best.clone();

@@ -12,8 +12,8 @@ use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::Elem;
 use crate::linear_layout::layout::HwDim;
 
-use super::ordered::InOrder;
-use super::reduce::Plan;
+use super::arg_reduction::InOrder;
+use super::reduction::Plan;
 use super::{Expander, Result};
 
 /// What a shuffle of 32 bits costs, in instructions of arithmetic: an SM executes 32 lanes of it a cycle, of those 128.
