@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tilelift::driver;
-use tilelift::runtime::cache::{Cache, Settings};
+use tilelift::runtime::cache::{Cache, Origin, Settings};
 use tilelift::runtime::{
-    Buffer, Constants, DType, Deadline, Descriptor, Device, DeviceOptions, Graph, Kernel, Pointer,
-    Program, RuntimeError, Stream,
+    Buffer, Constants, DType, Deadline, Descriptor, Device, DeviceOptions, Event, Graph, Kernel,
+    Pointer, Program, RuntimeError, Stream,
 };
 use tilelift::settings::{Target, Usage};
+use tilelift::tune::{Config, Tuner};
 
 use crate::tools::{add_program, another_process, role};
 
@@ -496,4 +497,75 @@ fn assertions_that_fail_are_errors_of_who_waits_and_the_device_goes_on() {
     assert_eq!(stream.synchronize(), Err(both.clone()));
     device.set_blocking(true);
     assert_eq!((launch(8), launch(6)), (Ok(()), Err(both)));
+}
+
+/// Two GPUs of one kind, of one process: what is compiled and tuned for one is there for the other, each loads it for itself, and what one
+/// has made the other waits for and copies.
+#[test]
+fn two_gpus_share_what_is_made_and_copy_from_each_other() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let open = |ordinal| {
+        let mut options = DeviceOptions::plain();
+        options.cache = Cache::new(Settings::new(dir.path()));
+        Device::gpu_with(ordinal, options)
+    };
+    let (first, second) = match (open(0), open(1)) {
+        (Ok(first), Ok(second)) if first.name() == second.name() => (first, second),
+        _ => return eprintln!("skipped: there are no two GPUs of one kind"),
+    };
+    let n = 1 << 20;
+    let x = Buffer::from_slice(&first, &numbers(n)).expect("there is memory");
+    let mut y = Buffer::from_slice(&second, &vec![0.0_f32; n]).expect("there is memory");
+    let [kernel, same] = [&first, &second].map(add);
+    for (round, factor) in [2.0_f32, 4.0, 8.0].into_iter().enumerate() {
+        let args = (&x, &x, &x, n as i32);
+        kernel
+            .launch(&first.stream(), grid(n), args)
+            .expect("it is launched");
+        let done = Event::new(&first).expect("an event");
+        done.record(&first.stream()).expect("it is of the first");
+        second.stream().wait(&done).expect("any may wait");
+        y.copy_from(&second.stream(), &x)
+            .expect("it is of one of them");
+        let doubled = (&y, &y, &y, n as i32);
+        same.launch(&second.stream(), grid(n), doubled)
+            .expect("it is launched");
+        let expected: Vec<f32> = numbers(n).iter().map(|v| v * factor * 2.0).collect();
+        let found = y.read(&second.stream()).expect("it is there");
+        assert!(found == expected, "round {round}");
+    }
+    let report = |kernel: &Kernel| kernel.variants().remove(0);
+    let origins = [&kernel, &same].map(|kernel| report(kernel).kernel_origin);
+    assert_eq!(origins[0], Origin::Made);
+    assert_ne!(origins[1], Origin::Made);
+    assert_eq!(report(&kernel).cubin_origin, Some(Origin::Made));
+    assert_ne!(report(&same).cubin_origin, Some(Origin::Made));
+    // Tuned on one, known on the other.
+    let reused = [&first, &second].map(|device| {
+        let program = add_program();
+        let kernel = device.kernel(&program, "add").expect("there is a kernel");
+        let x = Buffer::from_slice(device, &numbers(n)).expect("there is memory");
+        let configs = [128, 256, 1024].map(|block| Config::new().constant("BLOCK", block));
+        let tuner = Tuner::new(configs).restore_value(&["out"]);
+        let tuned = tuner.tune(&kernel, &device.stream(), grid(n), (&x, &x, &x, n as i32));
+        tuned.expect("all work").report.reused
+    });
+    assert_eq!(reused, [0, 3]);
+    // Both at once, each from a thread of its own.
+    std::thread::scope(|scope| {
+        for (device, kernel) in [(&first, &kernel), (&second, &same)] {
+            scope.spawn(move || {
+                let one = Buffer::from_slice(device, &vec![1.0_f32; n]).expect("there is memory");
+                let sum = Buffer::from_slice(device, &vec![0.0_f32; n]).expect("there is memory");
+                for _ in 0..1000 {
+                    kernel
+                        .launch(&device.stream(), grid(n), (&one, &sum, &sum, n as i32))
+                        .expect("it is launched");
+                }
+                let found = sum.read(&device.stream()).expect("it is there");
+                assert!(found.iter().all(|&v| v == 1000.0));
+            });
+        }
+    });
+    eprintln!("two GPUs: {}", first.name());
 }
