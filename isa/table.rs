@@ -361,6 +361,8 @@ macro_rules! for_each_ptx {
             BarCount "bar.sync" (imm W, imm W) sm 0 ptx 6 0, Sync;
             /// The same at a barrier whose number a register holds.
             BarGroup "bar.sync" (use W, imm W) sm 0 ptx 6 0, Sync;
+            /// Comes to the barrier of that number and goes on.
+            BarArrive "bar.arrive" (use W, imm W) sm 0 ptx 6 0, Sync;
         }
     };
 }

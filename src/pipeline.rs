@@ -42,6 +42,7 @@ use crate::thread::insert_barriers::insert_barriers;
 use crate::thread::multiply_by_reciprocals::multiply_by_reciprocals;
 use crate::thread::place_shared::place_shared;
 use crate::thread::share_quotients::share_quotients;
+use crate::thread::start_in_turns::start_in_turns;
 use crate::thread::start_sums::start_sums;
 use crate::tile::add_invariants_first::add_invariants_first;
 use crate::tile::advance_scalars::advance_scalars;
@@ -556,6 +557,9 @@ fn order_accesses(
     span!(TRACE, "order");
     let barriers = insert_barriers(thread);
     watch.thread("insert_barriers", thread)?;
+    if start_in_turns(thread) > 0 {
+        watch.thread("start_in_turns", thread)?;
+    }
     if fence_copies(thread) > 0 {
         watch.thread("fence_copies", thread)?;
     }

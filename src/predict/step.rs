@@ -125,6 +125,12 @@ impl Sm<'_> {
                 agent.time = agent.time.max(over) + wait;
                 return Some(true);
             }
+            ThreadOp::GroupArrive => {
+                let id = self.agents[at].number(*data.args.first()?)?;
+                if 0 < self.arrivals(at, *data.args.get(1)?) {
+                    self.come(at, id, *data.threads()?);
+                }
+            }
             ThreadOp::TensorCopy => {
                 if 0 < self.arrivals(at, *data.args.get(3)?) {
                     let moved = self.moved_box(at, data, 1, 4)?;

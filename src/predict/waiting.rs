@@ -77,11 +77,7 @@ impl Sm<'_> {
 
     /// Comes to a barrier of so many threads of the CTA; when all are there.
     pub(super) fn meet(&mut self, agent: usize, id: u64, threads: u32) -> Option<f64> {
-        let (cta, time) = (self.agents[agent].cta, self.agents[agent].time);
-        if self.looks_only {
-            return Some(time);
-        }
-        let own = 32 * self.agents[agent].warps;
+        let cta = self.agents[agent].cta;
         let meeting = self.meetings.entry((cta, id)).or_default();
         if let Some(ended) = self.agents[agent].seen {
             // Its threads are counted already.
@@ -91,10 +87,24 @@ impl Sm<'_> {
             }
             return is_over.then_some(meeting.over);
         }
-        meeting.threads += own;
+        let ended = meeting.ended;
+        let over = self.come(agent, id, threads);
+        if over.is_none() {
+            self.agents[agent].seen = Some(ended);
+        }
+        over
+    }
+
+    /// Comes to a barrier and goes on; when all are there, if this was the last.
+    pub(super) fn come(&mut self, agent: usize, id: u64, threads: u32) -> Option<f64> {
+        let (cta, time) = (self.agents[agent].cta, self.agents[agent].time);
+        if self.looks_only {
+            return Some(time);
+        }
+        let meeting = self.meetings.entry((cta, id)).or_default();
+        meeting.threads += 32 * self.agents[agent].warps;
         meeting.latest = meeting.latest.max(time);
         if meeting.threads < threads {
-            self.agents[agent].seen = Some(meeting.ended);
             return None;
         }
         meeting.threads = 0;

@@ -10,4 +10,5 @@ pub mod insert_barriers;
 pub mod multiply_by_reciprocals;
 pub mod place_shared;
 pub mod share_quotients;
+pub mod start_in_turns;
 pub mod start_sums;

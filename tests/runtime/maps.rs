@@ -3,8 +3,10 @@
 use tilelift::runtime::cache::Cache;
 use tilelift::runtime::{
     Buffer, Compiled, CompiledParam, Device, DeviceOptions, Graph, Kernel, Program, RuntimeError,
+    f16,
 };
 use tilelift::settings::{Promote, Target};
+use tilelift::stages::Stage;
 
 /// Copies 32 numbers for each program, by the copy engine.
 const MAPPED: &str = "\
@@ -456,6 +458,93 @@ mod stub {
             for launch in launches {
                 let words: Vec<&str> = launch.split(' ').skip(7).collect();
                 assert_eq!(words[0], words[4], "{launch}");
+            }
+        }
+    }
+}
+
+/// Attention on two groups of four warps that start their products in turns, in CTAs that execute several programs: nobody waits for
+/// ever, and rows are right.
+#[test]
+fn groups_that_multiply_in_turns_come_to_their_end() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/attention.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    let program = Program::python(path, &text).expect("it is Python");
+    let device = Device::emulator_with(DeviceOptions {
+        target: Some(Target::SM_90A),
+        ..DeviceOptions::plain()
+    });
+    let (heads, length, depth) = (3, 384, 64);
+    let numbers = |seed: usize| {
+        let number =
+            |i: usize| f16::from_f32(((i * 37 + i / 61 * 11 + seed * 29) % 17) as f32 / 8.0 - 1.0);
+        (0..heads * length * depth)
+            .map(number)
+            .collect::<Vec<f16>>()
+    };
+    let [q, k, v] = [0, 1, 2].map(numbers);
+    let buffer = |data: &[f16]| Buffer::from_slice(&device, data).expect("there is memory");
+    let out = buffer(&vec![f16::NAN; heads * length * depth]);
+    let logs =
+        Buffer::from_slice(&device, &vec![f32::NAN; heads * length]).expect("there is memory");
+    let at = |data: &[f16], head: usize, row: usize| -> Vec<f64> {
+        let from = (head * length + row) * depth;
+        data[from..from + depth]
+            .iter()
+            .map(|x| x.to_f64())
+            .collect()
+    };
+    for causal in [false, true] {
+        let kernel = device
+            .kernel(&program, "forward")
+            .expect("there is a kernel");
+        let kernel = [("BM", 128), ("BN", 128), ("D", depth as i64)]
+            .into_iter()
+            .try_fold(kernel, |kernel, (name, value)| kernel.constant(name, value))
+            .and_then(|kernel| kernel.constant("CAUSAL", causal))
+            .and_then(|kernel| kernel.warps(8)?.stages(2));
+        let kernel = kernel.expect("it can be set up so");
+        let scale = 0.25_f32;
+        let args = (
+            &out,
+            &logs,
+            &buffer(&q),
+            &buffer(&k),
+            &buffer(&v),
+            length as i32,
+            scale,
+        );
+        let ptx = kernel.emit(Stage::Ptx, args).expect("it compiles");
+        assert!(
+            ptx.contains("bar.arrive") && ptx.contains("setmaxnreg"),
+            "{causal}"
+        );
+        kernel
+            .run([(length / 128) as u32, heads as u32], args)
+            .expect("it runs");
+        let found = out.read(&device.stream()).expect("it is there");
+        for (head, row) in [(0, 0), (0, 383), (1, 127), (1, 128), (2, 200), (2, 383)] {
+            let own = at(&q, head, row);
+            let last = if causal { row + 1 } else { length };
+            let weights = (0..last).map(|column| {
+                let other = at(&k, head, column);
+                let score: f64 = own.iter().zip(&other).map(|(a, b)| a * b).sum();
+                (score * f64::from(scale)).exp2()
+            });
+            let weights: Vec<f64> = weights.collect();
+            let total: f64 = weights.iter().sum();
+            let mut expected = vec![0.0; depth];
+            for (column, weight) in weights.iter().enumerate() {
+                for (sum, value) in expected.iter_mut().zip(at(&v, head, column)) {
+                    *sum += weight * value / total;
+                }
+            }
+            // Weights and results are rounded to halves, numbers are at most 1.
+            for (found, expected) in at(&found, head, row).iter().zip(&expected) {
+                assert!(
+                    (found - expected).abs() < 2e-3,
+                    "{causal} {head} {row}: {found} {expected}"
+                );
             }
         }
     }

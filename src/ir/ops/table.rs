@@ -516,8 +516,10 @@ macro_rules! for_each_op {
                 SetRegisters "set_registers" set_registers() {count: u32} {} [] NoResult, Sync;
                 /// Waits for `threads` threads of the CTA at barrier `id`, and orders their accesses.
                 Barrier "bar" barrier() {id: u8, threads: u32} {} [] NoResult, Sync;
-                /// Waits for the threads of a group of so many at barrier `id`, which is the group's own, and orders their accesses.
+                /// Waits for `threads` threads of the CTA at barrier `id`, which is the same for all that come together, and orders their accesses.
                 GroupBarrier "group_bar" group_barrier(id: Value) {threads: u32} {} [] GroupBarrier, Sync;
+                /// Comes to such a barrier, if `pred` is true, and does not wait for the others.
+                GroupArrive "group_arrive" group_arrive(id: Value, pred: Value) {threads: u32} {} [] GroupBarrier, Sync;
                 /// Goes to the block.
                 Jump "jump" jump() {} {} [] NoResult, End;
                 /// Goes to the first block if `cond` is true, else to the second.

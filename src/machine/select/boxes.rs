@@ -70,6 +70,21 @@ impl Selector<'_> {
         Ok(None)
     }
 
+    /// The threads of a group come to a barrier and go on.
+    pub(super) fn select_group_arrive(&mut self, inst: Inst) {
+        let data = &self.func.dfg.insts[inst];
+        let (id, pred, threads) = (data.args[0], data.args[1], data.threads().copied());
+        let id = self.use_value(id);
+        let id = self.in_register(id, RegClass::W);
+        let threads = Operand::Imm(u64::from(threads.unwrap_or(0)));
+        self.emit_if(
+            pred,
+            Ptx::BarArrive,
+            Modifier::None,
+            &[Operand::Regs(id), threads],
+        );
+    }
+
     pub(super) fn select_set_registers(
         &mut self,
         inst: Inst,

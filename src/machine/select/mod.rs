@@ -396,6 +396,10 @@ impl<'a> Selector<'a> {
             }
             ThreadOp::WarpBarrier => return self.select_warp_barrier(),
             ThreadOp::GroupBarrier => return self.select_group_barrier(inst),
+            ThreadOp::GroupArrive => {
+                self.select_group_arrive(inst);
+                return Ok(None);
+            }
             ThreadOp::SetRegisters => return self.select_set_registers(inst),
             ThreadOp::FenceMbarInit => return self.select_bare(Ptx::FenceMbarInit),
             ThreadOp::MbarTry => self.select_mbar_try(inst),

@@ -25,11 +25,14 @@ pub(crate) fn result_types(
     let args = operands.args;
     match rule {
         TypeRule::I32Scalar => Ok(smallvec![ThreadType::scalar(Elem::I32)]),
-        // A number.
-        TypeRule::GroupBarrier => match args[0] == ThreadType::scalar(Elem::I32) {
-            true => Ok(smallvec![]),
-            false => Err(bad_operand(operands, 0, "i32")),
-        },
+        // A number, and a truth value where it is not waited for.
+        TypeRule::GroupBarrier => {
+            scalar_fits(operands, 0, Elem::I32, "i32")?;
+            if args.len() > 1 {
+                scalar_fits(operands, 1, Elem::I1, "i1")?;
+            }
+            Ok(smallvec![])
+        }
         // Operands of one element type; the map has one source per element of the stated result.
         TypeRule::Rearrange => {
             let ty = given_one(operands)?;
