@@ -1,4 +1,4 @@
-//! What targets can do to memory in one step.
+//! Atomic accesses that targets have: the widest, and which lack an instruction.
 
 use crate::ir::attrs::RmwOp;
 use crate::ir::types::Scalar;

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line: commands and their options, with the help of each.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

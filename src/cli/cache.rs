@@ -1,4 +1,4 @@
-//! `tilelift cache`.
+//! `tilelift cache`: the entries of the cache on disk listed, checked, copied and removed.
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `tilelift info`.
+//! `tilelift info`: version, targets, driver and devices, cache.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

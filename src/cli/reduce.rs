@@ -1,4 +1,4 @@
-//! `tilelift reduce`.
+//! `tilelift reduce`: a failing kernel made smaller by `reduce_test_case`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `tilelift run`.
+//! `tilelift run`: kernels on interpreter, emulator and GPU, by their run lines.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

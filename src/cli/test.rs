@@ -1,4 +1,4 @@
-//! `tilelift test`.
+//! `tilelift test`: file tests, and what they expect rewritten (`--bless`).
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Expansion of what gives elements their place: ranges, program indices, and changes of shape.
+//! Expansion of indices: of programs, groups of threads, threads and elements (`arange`).
 
 use crate::ir::attrs::{Attrs, SpecialReg, make};
 use crate::ir::dfg::InstData;
@@ -6,10 +6,9 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, ThreadType};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
-use crate::linear_layout::shape::Shape;
 
 use super::regs::{Expanded, PartsBuilder};
-use super::{Expander, Group, Result, bug};
+use super::{Expander, Group, Result};
 
 impl Expander<'_> {
     pub(super) fn expand_const(&mut self, inst: Inst) -> Result<Expanded> {
@@ -223,67 +222,4 @@ impl Expander<'_> {
         }
         Ok(Expanded::Parts(parts.finish()))
     }
-
-    /// A new dimension of extent 1 moves no element; registers may be numbered anew.
-    pub(super) fn expand_expand_dims(&mut self, inst: Inst) -> Result<Expanded> {
-        let (from, to) = (self.arg_type(inst, 0)?, self.result_type(inst)?);
-        let source = self.arg(inst, 0)?;
-        if from.is_scalar() {
-            return Ok(source);
-        }
-        match source_registers(self.layout(to)?, self.layout(from)?, |flat| flat) {
-            Some(map) => self.pick(&source, &map),
-            None => bug("the layout of expand_dims does not follow from its operand's"),
-        }
-    }
-
-    /// Each register reads the one that holds its element with the grown dimensions at 0.
-    pub(super) fn expand_broadcast(&mut self, inst: Inst) -> Result<Expanded> {
-        let source = self.arg(inst, 0)?;
-        if let Expanded::Uniform(_) = source {
-            return Ok(source);
-        }
-        let (from, to) = (self.arg_type(inst, 0)?, self.result_type(inst)?);
-        let (small, big) = (self.layout(from)?, self.layout(to)?);
-        let map = source_registers(big, small, |flat| {
-            index_before_broadcast(flat, to.shape, from.shape)
-        });
-        match map {
-            Some(map) => self.pick(&source, &map),
-            None => bug("the layout of a broadcast does not follow from its operand's"),
-        }
-    }
-}
-
-/// Flat index in the small shape of the element at `flat` in the big one, where extents of 1 grew.
-pub(super) fn index_before_broadcast(flat: u32, big: Shape, small: Shape) -> u32 {
-    let dims = 0..big.rank();
-    let kept = dims.filter(|&d| small.extent(d) == big.extent(d));
-    kept.fold(0, |sum, d| {
-        sum | big.coordinate(flat, d) << small.bit_offset(d)
-    })
-}
-
-/// For each register of `to`, a register of `from` in the same thread that holds the element `element`
-/// maps to; none if a thread would need an element that it does not hold. `element` is linear.
-pub(super) fn source_registers(
-    to: &LinearLayout,
-    from: &LinearLayout,
-    element: impl Fn(u32) -> u32,
-) -> Option<Vec<u16>> {
-    for dim in [HwDim::Lane, HwDim::Warp] {
-        let mapped = to.columns(dim).iter().map(|&c| element(c));
-        if !mapped.eq(from.columns(dim).iter().copied()) {
-            return None;
-        }
-    }
-    let mut holders = rustc_hash::FxHashMap::default();
-    for register in 0..from.num_registers() {
-        holders
-            .entry(from.apply(register, 0, 0, 0))
-            .or_insert(register as u16);
-    }
-    (0..to.num_registers())
-        .map(|r| holders.get(&element(to.apply(r, 0, 0, 0))).copied())
-        .collect()
 }

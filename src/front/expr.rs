@@ -1,4 +1,4 @@
-//! Expressions.
+//! Expressions: what each kind of them gives.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! What a kernel computes before and after contraction, which alone may change bits of exact kernels.
+//! What a kernel computes before and after contraction (the pass `fuse_multiply_adds`), which alone may change bits of exact kernels.
 //!
 //! The bits are equal if each fused multiply-add is computed as the product and the sum that it was made of
 //! ([`interp::Options::split_fma`]), on whatever numbers. A factor, a sign or a term that went astray shows.

@@ -3,7 +3,7 @@
 //! 1. After each pass the interpreter computes what it computed before the pass: bit for bit, but that NaNs equal NaNs.
 //!    A pass may change bits where the IR leaves them open: those in `CHOICES` decide for a rounding, and only they, and
 //!    only in kernels that leave something open. Contraction decides in all kernels: what it leaves is compared with each
-//!    `fma` taken apart again (`contraction`).
+//!    `fma` taken apart again (`fused_multiply_adds`).
 //! 2. The text after each pass, of both levels, comes back the same.
 //! 3. The verifier accepts what each pass leaves; the pipeline asks it.
 

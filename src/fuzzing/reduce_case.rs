@@ -1,4 +1,4 @@
-//! Makes a failing case smaller as long as it fails in the same way: its launch, and its kernel as `tilelift reduce` does.
+//! Makes a failing case smaller as long as it fails in the same way: its launch, and its kernel by `reduce_test_case`.
 
 use std::time::{Duration, Instant};
 

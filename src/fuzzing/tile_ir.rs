@@ -5,7 +5,7 @@
 //! 3. It compiles for its target (each case has one), or needs more shared memory than there is; the text compiles to the
 //!    same bytes.
 //! 4. After the passes on tiles the interpreter computes the same (where the IR leaves nothing open but what is fused; NaNs
-//!    equal NaNs): up to contraction, across it with each `fma` taken apart (`contraction`), and from there on.
+//!    equal NaNs): up to contraction, across it with each `fma` taken apart (`fused_multiply_adds`), and from there on.
 //! 5. The emulator, with every check on and under several seeds, leaves each buffer as the interpreter does after the
 //!    passes: bit for bit, but that NaNs equal NaNs, whose bits the IR leaves open.
 
@@ -86,7 +86,7 @@ pub fn is_sound(case: &Case) -> bool {
     matches!(judge(case), Judgement::Passed(_))
 }
 
-/// What an oracle says of a case; one that fails is shrunk as long as it fails in the same way, and shown.
+/// What an oracle says of a case; one that fails is reduced as long as it fails in the same way, and shown.
 pub(super) fn verdict(case: &Case, judge: impl Fn(&Case) -> Judgement) -> Verdict {
     match judge(case) {
         Judgement::Passed(notes) => Verdict::Passed(notes),

@@ -1,4 +1,4 @@
-//! Where the elements of blocks stand in shared memory that copies fill and units of matrices read.
+//! Swizzles: where the elements of blocks stand in shared memory that copies fill and units of matrices read.
 //!
 //! Copies write 16 bytes of a row per thread, neighbouring threads side by side; `ldmatrix` reads 16 bytes of eight rows at
 //! once, and other loads read an element per thread, or a run of them. To keep both free of bank conflicts, the chunks of a row are permuted by

@@ -1,4 +1,4 @@
-//! From a value to the one whose elements it repeats, and the way back.
+//! From a value to the one whose elements it repeats by splats, broadcasts and new dimensions, and the way back.
 
 use smallvec::SmallVec;
 

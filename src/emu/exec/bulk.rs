@@ -1,7 +1,7 @@
 //! Bulk copies: what one lane asks the async proxy to move.
 //!
 //! Loads signal a barrier in shared memory, stores and reductions form groups of their thread. Everything that a copy will
-//! touch is under way from here on (see `pending`); `land` says when it happens.
+//! touch is under way from here on (see `async_work`); `land` says when it happens.
 
 use std::mem::take;
 

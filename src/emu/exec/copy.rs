@@ -1,7 +1,7 @@
 //! Copies of a thread to shared memory that arrive later: `cp.async`.
 //!
 //! A copy arrives as late as it may: at the wait that asks for it. Until then the bytes it will write count as unwritten, and
-//! both sides are accesses under way (see `pending`). It reads memory when it arrives, of the bytes it writes as many as its
+//! both sides are accesses under way (see `async_work`). It reads memory when it arrives, of the bytes it writes as many as its
 //! last operand says; zeros become the others. The address is a multiple of all of them. It is of the generic proxy: from the
 //! wait on its accesses are those of the thread.
 

@@ -1,4 +1,4 @@
-//! Comparisons and other tests with a predicate result.
+//! Comparisons, and other instructions whose result is a predicate.
 
 use super::integer::{signed, unsigned};
 use crate::emu::inst::{Mods, TestFn};

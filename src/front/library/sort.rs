@@ -1,4 +1,4 @@
-//! Sorting, turning around and counting, by the compositions of [`crate::ir::compose`].
+//! Sorting, reversing and counting, by the compositions of [`crate::ir::compose`].
 
 use super::{Args, Builtin, rows};
 use crate::front::diagnostic::Code;

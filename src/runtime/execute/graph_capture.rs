@@ -1,4 +1,4 @@
-//! Recordings on the emulator: what a stream is told to do while a graph is captured, kept instead of done.
+//! Graphs captured on the emulator: what a stream is told to do meanwhile is kept instead of done.
 //!
 //! The rules are the driver's. Every handle of the stream records, launches, fills and copies on the device are kept, what
 //! would wait is an error and spoils the recording, and one recording does not begin within another.

@@ -1,4 +1,4 @@
-//! Kernels with tensor maps on a GPU: the maps of a launch, made when what they depend on is not what it was.
+//! Tensor maps of the last launches on a GPU, kept: they are made anew when what they depend on is not what it was.
 //!
 //! A kernel keeps the maps of its last launches in a few places, of which each thread tries its own first, so that threads
 //! with tensors of their own do not undo each other's. What is kept there is found by the arguments that the maps depend on:

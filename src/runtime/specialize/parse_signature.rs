@@ -1,4 +1,4 @@
-//! Signatures of variants as text, read back: `*fp32:16, i32:1, (i64, None), tensordesc<fp16[64, 32:16]>:nan`, as [`ArgTree`]
+//! Reads signatures of variants: `*fp32:16, i32:1, (i64, None), tensordesc<fp16[64, 32:16]>:nan`, as [`ArgTree`]
 //! shows them. Every class has one text, so that what was recorded of a launch is found again.
 
 use smallvec::SmallVec;
