@@ -249,10 +249,11 @@ mod tests {
     fn kernel(head: &str, between: &str, pending: u32) -> String {
         let attrs = "unit = warpgroup_f16, slot = slot0, left_slot = slot0";
         format!(
-            "thread @k(v0: i64, v1: i64, v2: i1, v3: f32 x 4, v20: i32) {head} {{
+            "thread @k(v0: i64, v1: i64, v2: i1, v20: i32) {head} {{
                 slot0 = 1024 bytes align 1024
                 slot1 = 8 bytes align 8
             block0:
+                v3 = const {{value = 0.0}} : f32 x 4
                 v21 = slot_addr {{slot = slot1}} : ptr<i64, shared>
                 jump block1(v3, v3)
             block1(v4: f32 x 4, v5: f32 x 4):

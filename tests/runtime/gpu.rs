@@ -520,7 +520,7 @@ fn two_gpus_share_what_is_made_and_copy_from_each_other() {
     for (round, factor) in [2.0_f32, 4.0, 8.0].into_iter().enumerate() {
         let args = (&x, &x, &x, n as i32);
         kernel
-            .launch(&first.stream(), grid(n), args)
+            .launch(&first.stream(), &grid(n), args)
             .expect("it is launched");
         let done = Event::new(&first).expect("an event");
         done.record(&first.stream()).expect("it is of the first");
@@ -528,7 +528,7 @@ fn two_gpus_share_what_is_made_and_copy_from_each_other() {
         y.copy_from(&second.stream(), &x)
             .expect("it is of one of them");
         let doubled = (&y, &y, &y, n as i32);
-        same.launch(&second.stream(), grid(n), doubled)
+        same.launch(&second.stream(), &grid(n), doubled)
             .expect("it is launched");
         let expected: Vec<f32> = numbers(n).iter().map(|v| v * factor * 2.0).collect();
         let found = y.read(&second.stream()).expect("it is there");
@@ -547,7 +547,7 @@ fn two_gpus_share_what_is_made_and_copy_from_each_other() {
         let x = Buffer::from_slice(device, &numbers(n)).expect("there is memory");
         let configs = [128, 256, 1024].map(|block| Config::new().constant("BLOCK", block));
         let tuner = Tuner::new(configs).restore_value(&["out"]);
-        let tuned = tuner.tune(&kernel, &device.stream(), grid(n), (&x, &x, &x, n as i32));
+        let tuned = tuner.tune(&kernel, &device.stream(), &grid(n), (&x, &x, &x, n as i32));
         tuned.expect("all work").report.reused
     });
     assert_eq!(reused, [0, 3]);
@@ -559,7 +559,7 @@ fn two_gpus_share_what_is_made_and_copy_from_each_other() {
                 let sum = Buffer::from_slice(device, &vec![0.0_f32; n]).expect("there is memory");
                 for _ in 0..1000 {
                     kernel
-                        .launch(&device.stream(), grid(n), (&one, &sum, &sum, n as i32))
+                        .launch(&device.stream(), &grid(n), (&one, &sum, &sum, n as i32))
                         .expect("it is launched");
                 }
                 let found = sum.read(&device.stream()).expect("it is there");

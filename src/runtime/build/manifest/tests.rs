@@ -37,7 +37,17 @@ def pinned(x, n: tl.int64):
     /// Sets a kernel up in every way that there is, records it and reads it again.
     #[test]
     fn what_is_recorded_is_what_is_made() {
-        let device = Device::emulator_with(DeviceOptions::plain());
+        for own in [false, true] {
+            recorded_and_made(own);
+        }
+    }
+
+    /// With a target that was asked for, or without.
+    fn recorded_and_made(own: bool) {
+        let device = Device::emulator_with(DeviceOptions {
+            target: own.then_some(Target::SM_80),
+            ..DeviceOptions::plain()
+        });
         let program = Program::python("add.py", ADD).expect("it is Python");
         let kernel = device.kernel(&program, "add").expect("there is a kernel");
         let kernel = kernel.constant("BLOCK", 64).expect("a constant");
@@ -77,7 +87,8 @@ def pinned(x, n: tl.int64):
                 let key =
                     |kernel: &Kernel, classes: &Classes| identity(&kernel.inner, classes).finish();
                 assert_eq!(key(&read, &again), key(&kernel, &classes), "{line}");
-                assert_eq!(entry.target, Some(Target::SM_80));
+                // The emulator's own is nobody's wish.
+                assert_eq!(entry.target, own.then_some(Target::SM_80));
             }
         }
     }
