@@ -5,7 +5,7 @@
 //! Passes ask here and list no ops of their own, so that a new op is known to all of them by its row.
 //!
 //! No row says which unit of the machine executes its op. Passes weigh ops by their cost alone; the
-//! schedule of machine code orders by registers and not by time (`src/machine/schedule.rs`); what an engine does beside the threads is
+//! schedule of machine code orders by registers and not by time (`src/machine/schedule`); what an engine does beside the threads is
 //! marked as such. Units of matrices are the exception: a product can go to one of several, so that the choice is part of the
 //! instruction, and each has a row (`isa/matrix_units.rs`). The model of time alone tells the other units apart, and lists ops for it
 //! (`src/predict/cost.rs`): an op that is dearer than an integer addition needs a line there.

@@ -1,4 +1,4 @@
-//! Comparisons of integers, and choices.
+//! Comparisons of integers.
 
 use std::cmp::Ordering;
 
@@ -54,7 +54,7 @@ pub(super) fn shifted_equality(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option
 }
 
 /// `x ^ true` where it negates a truth value.
-fn negation_of(s: &Simplifier<'_, '_>, value: Value) -> Option<Value> {
+pub(super) fn negation_of(s: &Simplifier<'_, '_>, value: Value) -> Option<Value> {
     let (x, c) = s.pair(value, TileOp::Xor)?;
     let (bits, elem) = s.known(c)?;
     (elem.bits() == 1 && bits == 1).then_some(x)
@@ -74,27 +74,4 @@ pub(super) fn negated(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite>
     let attr = make::ipred(data.ipred()?.opposite()?);
     let ty = s.result_ty(inst);
     Some(Rewrite::Value(s.build(TileOp::Icmp, &args, &[attr], ty)))
-}
-
-/// A choice that is known, makes no difference, or chooses between true and false.
-pub(super) fn select_known(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
-    let [cond, a, b] = [0, 1, 2].map(|i| s.arg(inst, i));
-    if a == b {
-        return Some(Rewrite::Value(a));
-    }
-    if let Some((bits, _)) = s.known(cond) {
-        return Some(Rewrite::Value(if bits == 1 { a } else { b }));
-    }
-    let truth = s.ty(a).elem.bits() == 1;
-    let known = |v: Value| s.known(v).map(|(bits, _)| bits);
-    (truth && known(a) == Some(1) && known(b) == Some(0)).then_some(Rewrite::Value(cond))
-}
-
-/// A negated condition exchanges the alternatives.
-pub(super) fn select_negated(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
-    let cond = negation_of(s, s.arg(inst, 0))?;
-    let args = &mut s.edit.func.dfg.insts[inst].args;
-    args[0] = cond;
-    args.swap(1, 2);
-    Some(Rewrite::Updated)
 }

@@ -20,6 +20,7 @@ mod int;
 mod loops;
 mod memory;
 mod pointer;
+mod select;
 mod shape;
 
 #[cfg(test)]
@@ -108,7 +109,7 @@ fn rules(op: TileOp) -> &'static [Rule] {
             compare::with_itself,
             compare::shifted_equality
         ],
-        TileOp::Select => list![compare::select_known, compare::select_negated],
+        TileOp::Select => list![select::known, select::negated],
         TileOp::Fadd => list![
             float::constant_right,
             float::add_nothing,
