@@ -48,6 +48,7 @@ use crate::tile::add_invariants_first::add_invariants_first;
 use crate::tile::advance_scalars::advance_scalars;
 use crate::tile::apply_promises::apply_promises;
 use crate::tile::bound_waits::bound_waits;
+use crate::tile::compare_narrow::compare_narrow;
 use crate::tile::defer_sums::defer_sums;
 use crate::tile::eliminate_dead_code::eliminate_dead_code;
 use crate::tile::fetch_boxes::fetch_boxes;
@@ -56,6 +57,7 @@ use crate::tile::form_roles::{form_roles, has_warpgroup_alone};
 use crate::tile::fuse_multiply_adds::fuse_multiply_adds;
 use crate::tile::hoist_invariants::hoist_invariants;
 use crate::tile::legalize::legalize;
+use crate::tile::load_ahead::load_ahead;
 use crate::tile::loop_over_programs::{can_loop_over_programs, loop_over_programs};
 use crate::tile::lower_dots::lower_dots;
 use crate::tile::lower_math::lower_math;
@@ -384,6 +386,13 @@ fn tile_passes(
     }
     let layouts = assign_layouts(func, &axis, target, choices(ChoiceSite::Layouts));
     watch.tile("assign_layouts", func)?;
+    if compare_narrow(func, target) > 0 {
+        eliminate_dead_code(func);
+        watch.tile("compare_narrow", func)?;
+    }
+    if load_ahead(func) > 0 {
+        watch.tile("load_ahead", func)?;
+    }
     if order_sums(func) > 0 {
         eliminate_dead_code(func);
         watch.tile("order_sums", func)?;

@@ -33,6 +33,26 @@ pub(super) enum CarriedForm {
     Pack { count: usize },
 }
 
+/// The test at the end of a counted loop: whether the next number is one of it. The next number may wrap; the assembler unrolls
+/// loops whose trips it can count, which are those that compare it by itself.
+#[derive(Clone, Copy, Debug)]
+enum LastTest {
+    /// It lies below the bound, where it cannot wrap.
+    Below,
+    /// It is not yet this one, to which the steps lead, modulo 2^bits.
+    At(Value),
+    /// A step is less than what was left before it, as unsigned numbers.
+    Left,
+}
+
+/// The largest number of an index with a sign.
+fn largest_index(elem: Elem) -> i64 {
+    match elem.bits() {
+        64 => i64::MAX,
+        _ => i64::from(i32::MAX),
+    }
+}
+
 impl CarriedForm {
     /// Assumes no more than `known`, which an earlier attempt was left with.
     fn limit(&mut self, known: &CarriedForm) {
@@ -259,6 +279,37 @@ impl Expander<'_> {
         })
     }
 
+    /// How a counted loop that has been entered finds its end. What that takes is computed in front of it.
+    fn last_test(&mut self, lo: Value, hi: Value, step: Value) -> Result<LastTest> {
+        let elem = self.ty(lo).elem;
+        let Some(by) = self.known(step).filter(|&by| by > 0) else {
+            return Ok(LastTest::Left);
+        };
+        let most = largest_index(elem);
+        let zeros = by.trailing_zeros();
+        let ends_at = |this: &Self, value| this.bits.trailing_zeros(value) >= zeros;
+        // Below `hi` there is room for a step of one, and for the last one if steps lead to `hi` itself.
+        let whole = by == 1 << zeros && ends_at(self, lo) && ends_at(self, hi);
+        if by == 1 || whole || self.known(hi).is_some_and(|hi| hi <= most - by) {
+            return Ok(LastTest::Below);
+        }
+        if by != 1 << zeros {
+            return Ok(LastTest::Left);
+        }
+        let span = match self.known(lo) {
+            Some(0) => hi,
+            _ => self.binary(ThreadOp::Isub, hi, lo)?,
+        };
+        let all = self.add_offset(span, -1)?;
+        let mask = self.int(elem, -by);
+        let whole = self.binary(ThreadOp::And, all, mask)?;
+        let above = self.add_offset(whole, by)?;
+        Ok(LastTest::At(match self.known(lo) {
+            Some(0) => above,
+            _ => self.binary(ThreadOp::Iadd, lo, above)?,
+        }))
+    }
+
     /// Expands a loop with the given forms; gives false, with weaker forms, if they did not hold.
     fn try_for(
         &mut self,
@@ -285,6 +336,7 @@ impl Expander<'_> {
         let first = [&[lo][..], &entering].concat();
         let passing = those_of(&leaves, forms, &entering);
         let constants = (self.known(lo), self.known(hi), self.known(step));
+        let last = self.last_test(lo, hi, step)?;
         match constants {
             (Some(l), Some(h), _) if l < h => self.b.jump(body, &first),
             (Some(_), Some(_), _) => self.b.jump(exit, &passing),
@@ -313,23 +365,13 @@ impl Expander<'_> {
         }
         let leaving = self.travelling_all(forms, &yielded)?;
         let next = self.binary(ThreadOp::Iadd, counted, step)?;
-        let max = if counter.elem.bits() == 64 {
-            i64::MAX
-        } else {
-            i64::from(i32::MAX)
-        };
-        // Below `hi` there is room for a step of one; another step may wrap unless both numbers are known.
-        let fits = match (constants.1, constants.2) {
-            (_, Some(1)) => true,
-            (Some(h), Some(s)) => s > 0 && h <= max - s,
-            _ => false,
-        };
-        let again = if fits {
-            self.b.icmp(next, hi, IntPred::Slt)
-        } else {
-            // What is left, as an unsigned number, does not wrap.
-            let left = self.binary(ThreadOp::Isub, hi, counted)?;
-            self.b.icmp(step, left, IntPred::Ult)
+        let again = match last {
+            LastTest::Below => self.b.icmp(next, hi, IntPred::Slt),
+            LastTest::At(end) => self.b.icmp(next, end, IntPred::Ne),
+            LastTest::Left => {
+                let left = self.binary(ThreadOp::Isub, hi, counted)?;
+                self.b.icmp(step, left, IntPred::Ult)
+            }
         };
         let back = [&[next][..], &leaving].concat();
         let on = those_of(&leaves, forms, &leaving);

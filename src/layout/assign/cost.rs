@@ -10,6 +10,7 @@ use crate::ir::attrs::MmaUnit;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::layout::convert::stays_in_warps;
 use crate::layout::{gather, matrix};
+use crate::linear_layout::gf2;
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 
 /// A barrier, and the latency around it.
@@ -18,6 +19,11 @@ const BARRIER: Cost = 120;
 const ACCESS: Cost = 8;
 /// Moving a sector of 32 bytes to or from the L2 cache or beyond.
 const SECTOR: Cost = 4;
+/// What a store asks of the L2 cache for each line, however much of it is written: 16 stores of two sectors in two lines each take a
+/// tenth longer than two of 16 sectors in four and a trip through shared memory, with as many bytes.
+const REQUEST: Cost = 6;
+/// Bytes of a line.
+const LINE_BYTES: u32 = 128;
 /// Moving 128 bytes to or from shared memory.
 const WAVEFRONT: Cost = 4;
 /// Words that a thread can hold at a time beside addresses and what is under way.
@@ -46,9 +52,17 @@ pub(super) fn conversion(from: &LinearLayout, to: &LinearLayout, elem_bits: u32)
     if stays_in_warps(from, to) {
         return 8 + registers(to) * words * SHUFFLE;
     }
-    // Narrow elements go several at a time.
-    let bits = (registers(from) + registers(to)) * Cost::from(elem_bits.max(8));
-    BARRIER + bits.div_ceil(32) * WAVEFRONT
+    BARRIER + trip(from, to, elem_bits.max(8) / 8) * WAVEFRONT
+}
+
+/// Wavefronts of a trip through shared memory. Elements that are neighbours in the registers of both sides go several at a time; one of
+/// the sides puts others side by side.
+fn trip(from: &LinearLayout, to: &LinearLayout, bytes: u32) -> Cost {
+    let held = |layout: &LinearLayout| gf2::basis(layout.columns(HwDim::Register));
+    let common = gf2::intersection(&held(from), &held(to)).len();
+    let words = |layout: &LinearLayout| (registers(layout) * Cost::from(bytes)).div_ceil(4);
+    let narrow = |layout: &LinearLayout| (registers(layout) >> common).max(words(layout));
+    (narrow(from) + words(to)).min(words(from) + narrow(to))
 }
 
 /// An access to memory as the layout sees it.
@@ -64,6 +78,9 @@ pub(super) struct AccessShape {
     pub bytes: u32,
     /// Whether it writes: what neighbouring instructions leave out of a sector is then moved twice.
     pub is_store: bool,
+    /// Whether lines count: of stores of blocks, but not of those of products, which few programs do at a time while others multiply, and
+    /// not of vectors, which are few beside the blocks they were made of.
+    pub counts_lines: bool,
 }
 
 /// Loading or storing a block.
@@ -93,11 +110,27 @@ pub(super) fn access(layout: &LinearLayout, access: &AccessShape) -> Cost {
     let elements = (instructions * Cost::from(vector)) << lane_bits;
     let runs = (elements >> run).max(1);
     let mut sectors = runs * Cost::from((access.bytes << run).div_ceil(32));
+    let mut requests = match access.counts_lines {
+        true => instructions * lines(layout, access),
+        false => 0,
+    };
     if access.is_store {
         // One of the warps that hold copies writes.
-        sectors >>= layout.free_mask(HwDim::Warp).count_ones();
+        let copies = layout.free_mask(HwDim::Warp).count_ones();
+        sectors >>= copies;
+        requests >>= copies;
     }
-    instructions * ACCESS + sectors * SECTOR
+    instructions * ACCESS + sectors * SECTOR + requests * REQUEST
+}
+
+/// Lines of memory that one instruction of a warp touches, as far as runs of addresses are known.
+fn lines(layout: &LinearLayout, access: &AccessShape) -> Cost {
+    let shape = layout.shape();
+    let line = (LINE_BYTES / access.bytes).max(1).trailing_zeros();
+    let width = u32::from(shape.log2()[access.dim]).min(access.contiguity);
+    let near = ((1u32 << width.min(line)) - 1) << shape.bit_offset(access.dim);
+    let apart = |&&column: &&u32| column & !near != 0;
+    1 << layout.columns(HwDim::Lane).iter().filter(apart).count()
 }
 
 /// Combining the elements along `axis`, `words` 32-bit words each.

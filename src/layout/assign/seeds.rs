@@ -9,7 +9,8 @@
 //! Where rows are reduced or scanned, a second form deals the warps to the other dimensions first, so that a
 //! reduction or scan stays in one warp. Where another dimension is scanned, a second form gives each thread a run of
 //! neighbours along it, so that what lanes and warps exchange are totals of runs; also where a vector stands along it, of which
-//! each thread then reads a run. Sums of products of repeated matrices, which no access shapes, may stay in threads.
+//! each thread then reads a run; and where another access runs on along it, of the block or of the block turned, a run that makes a word
+//! of narrow elements. Sums of products of repeated matrices, which no access shapes, may stay in threads.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -42,6 +43,8 @@ struct Memory {
     order: DimOrder,
     /// Elements a thread takes at a time.
     per_thread: u32,
+    /// Bytes of an element.
+    bytes: u32,
 }
 
 impl Assignment {
@@ -53,6 +56,9 @@ impl Assignment {
         let mut started = Vec::new();
         let mut runs = self.spread_vectors();
         let mut repeated = Vec::new();
+        let multiplies = func
+            .all_insts()
+            .any(|(_, inst)| matches!(func.dfg.insts[inst].op, TileOp::Dot | TileOp::DotStart));
         for (node, data) in &self.graph.nodes {
             if let Some(reduced) = data.reduced.or(data.scanned)
                 && data.shape.rank() > 1
@@ -88,8 +94,12 @@ impl Assignment {
             };
             let (memory, access) = self.look_at(func, axis, node, op, (ptr, mask), most);
             let is_store = !matches!(op, Some(TileOp::Load | TileOp::AsyncCopy));
-            self.accesses
-                .insert(node, AccessShape { is_store, ..access });
+            let access = AccessShape {
+                is_store,
+                counts_lines: is_store && !multiplies && memory.shape.rank() > 1,
+                ..access
+            };
+            self.accesses.insert(node, access);
             all.push(memory);
         }
         for (node, shape) in started {
@@ -111,6 +121,7 @@ impl Assignment {
         for (node, shape, reduced) in repeated {
             self.offer_sums_in_threads(node, shape, reduced);
         }
+        let directions = self.directions(&all);
         let mut widest: FxHashMap<(Shape, &[usize]), u32> = FxHashMap::default();
         for memory in &all {
             let width = widest.entry((memory.shape, &memory.order)).or_default();
@@ -128,6 +139,12 @@ impl Assignment {
             for &(shape, axis, words) in &runs {
                 if shape == memory.shape && axis != memory.order[0] {
                     self.offer_runs(memory, widest, axis, words);
+                }
+            }
+            let is_load = !self.accesses[&memory.node].is_store;
+            for &(shape, axis, bytes) in &directions {
+                if is_load && shape == memory.shape && axis != memory.order[0] {
+                    self.offer_words(memory, widest, axis, bytes);
                 }
             }
         }
@@ -178,6 +195,38 @@ impl Assignment {
                 self.offer(node, layout);
             }
         }
+    }
+
+    /// Along which dimension of blocks of a shape addresses run on in some access, be it one of the block turned, and the bytes of an
+    /// element there.
+    fn directions(&self, all: &[Memory]) -> Vec<(Shape, usize, u32)> {
+        let mut found = Vec::new();
+        let mut add = |shape: Shape, dim: usize, bytes: u32| {
+            let entry = (shape, dim, bytes);
+            if !found.contains(&entry) {
+                found.push(entry);
+            }
+        };
+        for memory in all {
+            add(memory.shape, memory.order[0], memory.bytes);
+        }
+        for edge in &self.graph.edges {
+            let Need::BeforePermute(dims) = edge.need else {
+                continue;
+            };
+            let dims = dims.list();
+            let [from, to] = [edge.from, edge.to].map(|node| self.graph.nodes[node].shape);
+            for memory in all {
+                if memory.shape == to {
+                    add(from, dims[memory.order[0]], memory.bytes);
+                }
+                let turned = dims.iter().position(|&dim| dim == memory.order[0]);
+                if let Some(dim) = turned.filter(|_| memory.shape == from) {
+                    add(to, dim, memory.bytes);
+                }
+            }
+        }
+        found
     }
 
     /// Blocks over which loaded vectors are repeated, the dimension along which the vector stands, and its words for an element.
@@ -234,12 +283,14 @@ impl Assignment {
             contiguity: u32::from(runs[dim]),
             bytes: func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes()),
             is_store: false,
+            counts_lines: false,
         };
         let memory = Memory {
             node,
             shape,
             order,
             per_thread: u64::from(vector).min(share) as u32,
+            bytes: access.bytes,
         };
         (memory, access)
     }
@@ -253,6 +304,26 @@ impl Assignment {
         let mut run = share.clamp(1, shape.extent(axis));
         while run > 1 && run * u64::from(per_thread * words) > cost::MOST_LIVE {
             run /= 2;
+        }
+        let mut size = vec![1; shape.rank()];
+        size[memory.order[0]] = per_thread;
+        size[axis] = run as u32;
+        if let Ok(layout) = tiled(shape, &memory.order, &memory.order, &size, self.num_warps) {
+            let layout = self.pool.intern(layout);
+            self.offer(memory.node, layout);
+        }
+    }
+
+    /// Offers a load what makes a word along `axis` beside what a thread takes at a time, as far as the thread has room for it: where
+    /// elements of fewer than four bytes go to an access along `axis`, a conversion then moves words, and not element by element.
+    fn offer_words(&mut self, memory: &Memory, per_thread: u32, axis: usize, bytes: u32) {
+        let shape = memory.shape;
+        let threads = 32 * u64::from(self.num_warps);
+        let share = shape.elements() as u64 / threads / u64::from(per_thread);
+        let run = u64::from(4 / bytes.min(memory.bytes).clamp(1, 4));
+        let run = run.min(shape.extent(axis)).min(share);
+        if run < 2 {
+            return;
         }
         let mut size = vec![1; shape.rank()];
         size[memory.order[0]] = per_thread;

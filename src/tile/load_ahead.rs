@@ -1,0 +1,163 @@
+//! Loads in front of conversions that wait for other loads.
+//!
+//! ```text
+//! x = load ..                      x = load ..
+//! y = convert_layout x      =>     z = load ..
+//! z = load ..                      y = convert_layout x
+//! ```
+//!
+//! A conversion through shared memory waits for what it moves and for all threads, and the assembler moves no load over its barrier: as the
+//! program is written, `z` would be asked for when `x` has come. What is computed from a conversion, element by element, goes with it. A
+//! sum or product waits as long anyway, and what it leaves is often smaller than what it takes: conversions stay in front of it. So at
+//! the place where both are needed no more registers are live than before.
+
+use cranelift_entity::EntitySet;
+
+use crate::ir::effects::OpClass;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::layout::convert::stays_in_warps;
+
+/// Moves loads in front of conversions; gives how many.
+pub fn load_ahead(func: &mut TileFunction) -> usize {
+    let mut count = 0;
+    for block in func.all_blocks() {
+        let insts = func.order.insts(block).to_vec();
+        let mut list = Vec::with_capacity(insts.len());
+        // What is made of loads of this block, and what has been put off.
+        let mut loaded: EntitySet<Value> = EntitySet::new();
+        let mut late: EntitySet<Value> = EntitySet::new();
+        let mut put_off = Vec::new();
+        for inst in insts {
+            let data = &func.dfg.insts[inst];
+            let uses =
+                |set: &EntitySet<Value>| func.dfg.uses(inst).any(|value| set.contains(value));
+            let (is_late, of_loads) = (uses(&late), uses(&loaded));
+            let can_wait = match data.class() {
+                OpClass::Elementwise | OpClass::Shape => is_late,
+                _ => data.op == TileOp::ConvertLayout && (is_late || of_loads && waits(func, inst)),
+            };
+            let is_load = data.op == TileOp::Load && data.only_reads();
+            if of_loads || is_load {
+                loaded.extend(data.results.iter().copied());
+            }
+            if can_wait {
+                late.extend(data.results.iter().copied());
+                put_off.push(inst);
+                continue;
+            }
+            let passes = is_load || data.is_pure() && data.class() != OpClass::Matrix;
+            if is_late || !passes {
+                list.append(&mut put_off);
+                late.clear();
+            }
+            count += usize::from(is_load && !put_off.is_empty());
+            list.push(inst);
+        }
+        func.order.replace(block, list);
+    }
+    count
+}
+
+/// Whether a conversion waits for other warps.
+fn waits(func: &TileFunction, inst: Inst) -> bool {
+    let data = &func.dfg.insts[inst];
+    let layout = |value: Value| {
+        let layout = func.dfg.ty(value).layout.expand()?;
+        func.layouts.get(layout)
+    };
+    match (layout(data.args[0]), layout(data.results[0])) {
+        (Some(from), Some(to)) => !stays_in_warps(from, to),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::load_ahead;
+    use crate::tile::testing::{check_pass, fixed_point};
+
+    /// Layout 1 takes elements from other warps, layout 2 from other lanes.
+    fn kernel(body: &str) -> String {
+        format!(
+            "kernel @k(v0: ptr<f32>, v1: ptr<f32>) warps(2) {{
+                layout #0 = {{reg=[], lane=[1,2,4,8,16], warp=[32]}} : [64]
+                layout #1 = {{reg=[], lane=[2,4,8,16,32], warp=[1]}} : [64]
+                layout #2 = {{reg=[], lane=[16,8,4,2,1], warp=[32]}} : [64]
+            block0:
+                v2 = splat v0 : ptr<f32>[64; #0]
+                {body}
+                return
+            }}"
+        )
+    }
+
+    #[test]
+    fn loads_come_before_what_waits_for_others() {
+        let [first, second] = [
+            "v4 = convert_layout v3 : f32[64; #1]
+                v5 = fmul v4, v4 : f32[64; #1]",
+            "v6 = splat v1 : ptr<f32>[64; #1]
+                v7 = load v6 : f32[64; #1]",
+        ];
+        let with = |a, b| {
+            kernel(&format!(
+                "v3 = load v2 : f32[64; #0]
+                {a}
+                {b}
+                v8 = fadd v5, v7 : f32[64; #1]
+                store v6, v8"
+            ))
+        };
+        check_pass(load_ahead, &with(first, second), &with(second, first));
+    }
+
+    /// What reads behind a store, addresses that come out of the conversion, a conversion within the warp, one of what no load of the block
+    /// brought, and a sum that waits for all.
+    #[test]
+    fn loads_that_gain_nothing_or_must_not_move_stay() {
+        for body in [
+            "v3 = load v2 : f32[64; #0]
+                v4 = convert_layout v3 : f32[64; #1]
+                v6 = splat v1 : ptr<f32>[64; #1]
+                store v6, v4
+                v7 = load v6 : f32[64; #1]
+                store v6, v7",
+            "v3 = load v2 : f32[64; #0]
+                v4 = convert_layout v3 : f32[64; #1]
+                v5 = fptosi v4 : i32[64; #1]
+                v6 = splat v1 : ptr<f32>[64; #1]
+                v7 = addptr v6, v5 : ptr<f32>[64; #1]
+                v8 = load v7 : f32[64; #1]
+                store v6, v8",
+            "v3 = load v2 : f32[64; #0]
+                v4 = convert_layout v3 : f32[64; #2]
+                v6 = splat v1 : ptr<f32>[64; #2]
+                v7 = load v6 : f32[64; #2]
+                v8 = fadd v4, v7 : f32[64; #2]
+                store v6, v8",
+            "v3 = arange {start = 0} : i32[64; #0]
+                v4 = convert_layout v3 : i32[64; #1]
+                v5 = sitofp v4 : f32[64; #1]
+                v6 = splat v1 : ptr<f32>[64; #1]
+                v7 = load v6 : f32[64; #1]
+                v8 = fadd v5, v7 : f32[64; #1]
+                store v6, v8",
+            "v3 = load v2 : f32[64; #0]
+                v4 = convert_layout v3 : f32[64; #1]
+                v5 = reduce v4 {axis = 0} : f32 {
+                block1(v9: f32, v10: f32):
+                    v11 = fadd v9, v10 : f32
+                    yield v11
+                }
+                v6 = splat v1 : ptr<f32>[64; #1]
+                v7 = load v6 : f32[64; #1]
+                v12 = splat v5 : f32[64; #1]
+                v8 = fadd v12, v7 : f32[64; #1]
+                store v6, v8",
+        ] {
+            fixed_point(load_ahead, &kernel(body));
+        }
+    }
+}
