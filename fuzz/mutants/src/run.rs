@@ -23,7 +23,7 @@ use crate::{BY_HAND, GROUPS};
 /// Tests of one program that run together, and what their first run found: a line of `tasks.jsonl`.
 #[derive(Serialize, Deserialize)]
 struct Task {
-    /// The program, and the first part of the tests' names.
+    /// The program, and the first two parts of the tests' names.
     name: String,
     path: PathBuf,
     tests: Vec<String>,
@@ -74,7 +74,13 @@ pub(crate) fn run(folder: &Path, most: usize) -> Result<()> {
     let programs = programs(folder)?;
     let mut runs: Vec<Run> = lines(&folder.join("runs.jsonl"))?;
     // Most mutants need none but the first of these.
-    let near = ["lib ", "fuzz_", "emulator", "filetests", "runtime"];
+    let near = [
+        "lib ",
+        "fuzz ",
+        "emulator ",
+        "compiler filetests::",
+        "runtime ",
+    ];
     let (near, far): (Vec<Task>, Vec<Task>) = programs
         .into_iter()
         .partition(|task| near.iter().any(|name| task.name.starts_with(name)));
@@ -101,8 +107,12 @@ fn judge(
     most: usize,
     runs: &mut Vec<Run>,
 ) -> Result<()> {
-    let module = mutant.file.trim_start_matches("src/").split('/').next();
-    let own = format!("lib {}", module.unwrap_or_default().trim_end_matches(".rs"));
+    let module = mutant
+        .file
+        .trim_start_matches("src/")
+        .trim_end_matches(".rs");
+    let module: Vec<&str> = module.split('/').take(2).collect();
+    let own = format!("lib {}", module.join("::"));
     let cost = |task: &Task| {
         let of_task = runs.iter().filter(|run| run.task == task.name);
         let kills = of_task.clone().filter(|run| run.end.is_kill()).count();
@@ -111,7 +121,7 @@ fn judge(
     let mut tasks: Vec<(bool, f64, &Task)> = tasks
         .iter()
         .filter(|task| task.reaches.contains(&mutant.number))
-        .map(|task| (task.name != own, cost(task), task))
+        .map(|task| (!task.name.starts_with(&own), cost(task), task))
         .collect();
     tasks.sort_by(|a, b| {
         (a.0, a.1)
@@ -298,8 +308,8 @@ fn programs(folder: &Path) -> Result<Vec<Task>> {
             let Some(test) = test.strip_suffix(": test") else {
                 continue;
             };
-            let module = test.split_once("::").map_or("", |(module, _)| module);
-            let name = format!("{program} {module}").trim_end().to_owned();
+            let parts: Vec<&str> = test.split("::").take(2).collect();
+            let name = format!("{program} {}", parts.join("::"));
             let task = tasks.entry(name.clone()).or_insert_with(|| Task {
                 name,
                 path: path.into(),
@@ -353,6 +363,9 @@ pub(crate) fn report(folder: &Path) -> Result<()> {
     };
     println!("| modules | mutants | killed | of these by time |\n|---|---|---|---|");
     for group in GROUPS.iter().map(|(group, _)| *group) {
+        if mutants.iter().all(|m| m.group != group) {
+            continue;
+        }
         println!("| {group} | {} |", counts(&|m| m.group == group));
     }
     println!("| all sampled | {} |", counts(&|m| m.group != BY_HAND));
