@@ -57,6 +57,9 @@ enum Command {
         /// are missing.
         #[arg(long)]
         most: Option<usize>,
+        /// How many processes run at a time.
+        #[arg(long, default_value_t = 1)]
+        jobs: usize,
     },
     /// The results: numbers for each group, and each survivor.
     Report {
@@ -195,7 +198,7 @@ fn main() -> Result<()> {
             };
             plant::plant(&project, &folder, &sample, faults.as_deref())
         }
-        Command::Run { folder, most } => run::run(&folder, most.unwrap_or(usize::MAX)),
+        Command::Run { folder, most, jobs } => run::run(&folder, most.unwrap_or(usize::MAX), jobs),
         Command::Report { folder } => run::report(&folder),
     }
 }
