@@ -81,6 +81,9 @@ pub(crate) fn run(folder: &Path, most: usize, jobs: usize) -> Result<()> {
         "fuzz ",
         "emulator ",
         "compiler filetests::",
+        "compiler times::",
+        "compiler dots::",
+        "compiler pipelines::",
         "runtime ",
     ];
     // Takes as long as half of the others together.
