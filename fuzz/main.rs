@@ -19,7 +19,7 @@ use tilelift::fuzzing::{
     roles, run, tile_ir,
 };
 #[cfg(feature = "triton")]
-use tilelift::fuzzing::{promotion, rotation, source_text};
+use tilelift::fuzzing::{launch_inputs, promotion, rotation, source_text};
 
 /// Runs a target, which must judge something and find nothing.
 fn judge(name: &str, check: impl Fn(u64) -> Verdict) -> Verdicts {
@@ -81,6 +81,16 @@ fn cache_files() {
     // There is one for each damaged file.
     tilelift::runtime::on_warning(|_| {});
     judge("cache_files", cache_files::check);
+}
+
+/// Broken and strange manifests, recipes and descriptors: no panic, and what is refused says where.
+#[cfg(feature = "triton")]
+#[test]
+fn launch_inputs() {
+    let report = judge("launch_inputs", launch_inputs::check);
+    for note in ["a manifest", "a map", "a descriptor"] {
+        assert!(report.notes.contains_key(note), "{note} was never read");
+    }
 }
 
 /// Conversions between random layouts, simulated.

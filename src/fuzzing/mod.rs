@@ -63,6 +63,7 @@
 //! | `promotion` | kernels of that language that multiply matrices | interpreter before and after promotion to tensor maps, emulator with maps and without |
 //! | `rotation` | kernels of that language with products of products in loops | interpreter before and after loops are rotated |
 //! | `cache_files` | broken and strange files in the place of cache entries | what is read is what was written |
+//! | `launch_inputs` | broken and strange manifests, recipes of tensor maps and descriptors | no panic; what is refused is refused with its place; what is read is what was written |
 //! | `layouts` | conversions between random layouts | simulation of the plan |
 //! | `allocation` | problems for the register allocator | its checker, execution before and after |
 //! | `roles` | products of boxes in loops and choices, brought by warps of their own | as `tile_ir` and `passes` |
@@ -82,6 +83,9 @@ pub mod generate;
 pub mod ir_text;
 mod kernels;
 mod last;
+#[cfg(feature = "triton")]
+#[doc(hidden)]
+pub mod launch_inputs;
 #[doc(hidden)]
 pub mod layouts;
 #[doc(hidden)]

@@ -203,6 +203,7 @@ mod tests {
             ([3, 2, 2], None),
             ([1, 1, 5], None),
             ([1, 1, 1], by(0, true)),
+            ([5, 1, 1], by(0, true)),
             ([7, 1, 1], by(0, false)),
             ([3, 11, 2], by(0, true)),
             ([3, 2, 4], by(1, true)),
@@ -229,6 +230,36 @@ mod tests {
                     .to_vec()
             });
             assert_eq!(results[0], results[1], "{grid:?} {uneven:?}");
+        }
+    }
+
+    /// Where nobody asks for the other axes, numbers along the first one come again for each of their rows.
+    #[test]
+    fn numbers_of_one_axis_come_once_for_each_row() {
+        let text = "kernel @k(v0: ptr<i32>) warps(1) {
+            block0:
+                v1 = program_id {axis = 0} : i32
+                v2 = addptr v0, v1 : ptr<i32>
+                v3 = const {value = 1} : i32
+                v4 = atomic_rmw v2, v3 {rmw = add, sem = relaxed, scope = gpu} : i32
+                return
+            }";
+        for grid in [[1, 1, 1], [7, 1, 1], [3, 2, 2], [4, 3, 1], [2, 1, 5]] {
+            let mut func = parse_tile(text).unwrap_or_else(|errors| panic!("{errors:?}"));
+            loop_over_programs(&mut func, None);
+            verified(&func);
+            let mut memory = Memory::new();
+            let to = memory.alloc_bytes(&vec![0; 4 * grid[0] as usize]);
+            let args = [Arg::Ptr(to)];
+            let launch = Launch { grid, args: &args };
+            run(&func, &launch, &mut memory, &Options::default()).expect("it stays in its memory");
+            let counts = memory.read(to, 4 * grid[0] as usize);
+            let rows = (grid[1] * grid[2]).to_le_bytes();
+            assert_eq!(
+                counts.expect("all of it is written").to_vec(),
+                rows.repeat(grid[0] as usize),
+                "{grid:?}"
+            );
         }
     }
 

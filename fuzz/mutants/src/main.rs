@@ -21,6 +21,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+use crate::plant::Sample;
+
 #[derive(Parser)]
 #[command(about)]
 struct Cli {
@@ -40,6 +42,9 @@ enum Command {
         /// How many mutants, the same number in each group of modules.
         #[arg(long, default_value_t = 200)]
         count: usize,
+        /// Only modules of this group, as named in a report; may be given several times.
+        #[arg(long)]
+        group: Vec<String>,
         /// Plants the faults that this file describes as well.
         #[arg(long)]
         faults: Option<PathBuf>,
@@ -52,6 +57,9 @@ enum Command {
         /// are missing.
         #[arg(long)]
         most: Option<usize>,
+        /// How many processes run at a time.
+        #[arg(long, default_value_t = 1)]
+        jobs: usize,
     },
     /// The results: numbers for each group, and each survivor.
     Report {
@@ -67,18 +75,108 @@ const BY_HAND: &str = "by hand";
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "layouts",
-        &["src/layout", "src/linear_layout", "src/thread/place_shared.rs"],
+        &[
+            "src/layout",
+            "src/linear_layout",
+            "src/thread/place_shared.rs",
+        ],
     ),
     ("selection", &["src/machine"]),
-    ("expansion", &["src/expand", "src/tile/legalize"]),
+    (
+        "expansion",
+        &["src/expand", "src/tile/legalize.rs", "src/tile/legalize"],
+    ),
     ("allocator", &["src/regalloc"]),
     (
         "barriers",
-        &["src/thread/insert_barriers.rs", "src/analysis"],
+        &[
+            "src/thread/insert_barriers.rs",
+            "src/thread/fence_copies.rs",
+            "src/analysis",
+        ],
     ),
-    ("pipelining", &["src/tile/pipeline_loops"]),
+    (
+        "pipelining",
+        &["src/tile/pipeline_loops", "src/tile/rotate_loops"],
+    ),
     ("emulator", &["src/emu"]),
-    ("cache", &["src/runtime/cache", "src/runtime/build/stored.rs"]),
+    (
+        "cache",
+        &["src/runtime/cache", "src/runtime/build/stored.rs"],
+    ),
+    (
+        "warpgroup products",
+        &[
+            "src/tile/start_dots.rs",
+            "src/tile/start_dots",
+            "src/tile/lower_dots.rs",
+            "src/layout/warpgroup.rs",
+            "src/expand/warpgroup.rs",
+            "src/machine/select/matrix.rs",
+            "src/thread/start_sums.rs",
+            "src/analysis/async_groups.rs",
+        ],
+    ),
+    (
+        "roles",
+        &[
+            "src/tile/form_roles",
+            "src/thread/delay_copies.rs",
+            "src/thread/branch_around_copies.rs",
+            "src/verify/rings",
+            "src/verify/roles.rs",
+        ],
+    ),
+    (
+        "promotion",
+        &[
+            "src/tile/promote",
+            "src/analysis/affine",
+            "src/analysis/demand.rs",
+        ],
+    ),
+    (
+        "persistence",
+        &[
+            "src/tile/loop_over_programs.rs",
+            "src/tile/order_programs.rs",
+            "src/analysis/program.rs",
+            "src/settings/ctas.rs",
+        ],
+    ),
+    (
+        "tensor maps",
+        &[
+            "src/ir/map_recipe",
+            "src/ir/tensor_ptr.rs",
+            "src/layout/ring.rs",
+            "src/expand/boxes.rs",
+            "src/machine/select/boxes.rs",
+            "src/interp/exec/boxes.rs",
+            "src/runtime/api/descriptor.rs",
+            "src/runtime/execute/mapped.rs",
+            "src/runtime/execute/maps.rs",
+        ],
+    ),
+    (
+        "emulated engines",
+        &[
+            "src/emu/async_work.rs",
+            "src/emu/mbarrier.rs",
+            "src/emu/tensor_map.rs",
+            "src/emu/wgmma_in_flight.rs",
+            "src/emu/exec/bulk.rs",
+            "src/emu/exec/completion.rs",
+            "src/emu/exec/descriptor.rs",
+            "src/emu/exec/mbarrier.rs",
+            "src/emu/exec/mbarrier_arrival.rs",
+            "src/emu/exec/product.rs",
+            "src/emu/exec/tensor.rs",
+            "src/emu/exec/warpgroup.rs",
+        ],
+    ),
+    ("prediction", &["src/predict"]),
+    ("warming", &["src/warm", "src/runtime/build/manifest.rs"]),
 ];
 
 fn main() -> Result<()> {
@@ -90,9 +188,17 @@ fn main() -> Result<()> {
             folder,
             seed,
             count,
+            group,
             faults,
-        } => plant::plant(&project, &folder, seed, count, faults.as_deref()),
-        Command::Run { folder, most } => run::run(&folder, most.unwrap_or(usize::MAX)),
+        } => {
+            let sample = Sample {
+                seed,
+                count,
+                groups: plant::groups(&group)?,
+            };
+            plant::plant(&project, &folder, &sample, faults.as_deref())
+        }
+        Command::Run { folder, most, jobs } => run::run(&folder, most.unwrap_or(usize::MAX), jobs),
         Command::Report { folder } => run::report(&folder),
     }
 }

@@ -55,10 +55,23 @@ struct Fault {
     names: Vec<String>,
 }
 
-/// The faults of a file in the format of `faults.txt`.
+impl Fault {
+    /// What takes the old text's place, with the numbers of the faults from `first` on.
+    fn numbered(&self, first: usize) -> String {
+        let mut new = self.new.clone();
+        // From the last one, as N1 is the begin of N10.
+        for index in (0..self.names.len()).rev() {
+            new = new.replace(&format!("N{}", index + 1), &(first + index).to_string());
+        }
+        new
+    }
+}
+
+/// The faults of a file in the format of `faults.txt`; an error that lists those which the sources have gone on without.
 fn faults(tree: &Path, path: &Path) -> Result<Vec<Fault>> {
     let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let mut faults = Vec::new();
+    let mut stale = Vec::new();
     let mut names = Vec::new();
     let mut lines = text.lines();
     let mut previous = "";
@@ -73,47 +86,81 @@ fn faults(tree: &Path, path: &Path) -> Result<Vec<Fault>> {
             };
             let (old, new) = (part("===="), part(">>>>"));
             let there = fs::read_to_string(tree.join(previous)).context(previous.to_owned())?;
-            ensure!(
-                there.matches(&old).count() == 1,
-                "{previous} does not hold this once:\n{old}"
-            );
-            let at = there.find(&old).expect("it holds this once");
-            faults.push(Fault {
-                file: previous.to_owned(),
-                line: there[..at].matches('\n').count() + 1,
-                old,
-                new,
-                names: std::mem::take(&mut names),
-            });
+            let names = std::mem::take(&mut names);
+            let mut places = there.match_indices(&old);
+            match (places.next(), places.next()) {
+                (Some((at, _)), None) => faults.push(Fault {
+                    file: previous.to_owned(),
+                    line: there[..at].matches('\n').count() + 1,
+                    old,
+                    new,
+                    names,
+                }),
+                _ => stale.push(format!("{previous} does not hold this once:\n{old}")),
+            }
         }
         previous = line;
     }
+    ensure!(stale.is_empty(), "{}", stale.join("\n"));
     Ok(faults)
 }
 
 /// Plants the faults behind the sample, and gives them the numbers from there on.
 fn plant_faults(tree: &Path, faults: Vec<Fault>, mutants: &mut Vec<Mutant>) -> Result<()> {
     for fault in faults {
-        let mut new = fault.new;
-        for (index, what) in fault.names.into_iter().enumerate() {
-            let number = mutants.len() + 1;
-            new = new.replace(&format!("N{}", index + 1), &number.to_string());
-            mutants.push(Mutant {
-                number,
-                group: BY_HAND.to_owned(),
-                file: fault.file.clone(),
-                line: fault.line,
-                what,
-            });
-        }
         let path = tree.join(&fault.file);
         let there = fs::read_to_string(&path)?;
+        // Of two faults in one place the second finds it changed.
+        ensure!(
+            there.contains(&fault.old),
+            "another fault is planted there:\n{}",
+            fault.old
+        );
+        let new = fault.numbered(mutants.len() + 1);
         fs::write(&path, there.replacen(&fault.old, &new, 1))?;
+        mutants.extend(
+            fault
+                .names
+                .into_iter()
+                .enumerate()
+                .map(|(index, what)| Mutant {
+                    number: mutants.len() + 1 + index,
+                    group: BY_HAND.to_owned(),
+                    file: fault.file.clone(),
+                    line: fault.line,
+                    what,
+                })
+                .collect::<Vec<_>>(),
+        );
     }
     Ok(())
 }
 
+/// Which mutants are drawn.
+pub(crate) struct Sample {
+    pub(crate) seed: u64,
+    pub(crate) count: usize,
+    /// Their groups, as positions in [`GROUPS`].
+    pub(crate) groups: Vec<usize>,
+}
+
+/// The groups of these names, or all where there is none.
+pub(crate) fn groups(names: &[String]) -> Result<Vec<usize>> {
+    if names.is_empty() {
+        return Ok((0..GROUPS.len()).collect());
+    }
+    let position = |name: &String| {
+        let found = GROUPS.iter().position(|(group, _)| group == name);
+        found.with_context(|| {
+            let known: Vec<&str> = GROUPS.iter().map(|(group, _)| *group).collect();
+            format!("no group is called `{name}`: {}", known.join(", "))
+        })
+    };
+    names.iter().map(position).collect()
+}
+
 struct Candidate {
+    /// A position in [`Sample::groups`].
     group: usize,
     file: usize,
     site: Site,
@@ -122,8 +169,7 @@ struct Candidate {
 pub(crate) fn plant(
     project: &Path,
     folder: &Path,
-    seed: u64,
-    count: usize,
+    sample: &Sample,
     by_hand: Option<&Path>,
 ) -> Result<()> {
     let tree = folder.join("tree");
@@ -136,8 +182,8 @@ pub(crate) fn plant(
     let by_hand = by_hand.map_or(Ok(Vec::new()), |path| faults(&tree, path))?;
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     let mut candidates = Vec::new();
-    for (group, (_, places)) in GROUPS.iter().enumerate() {
-        for path in rust_files(&tree, places)? {
+    for (group, &index) in sample.groups.iter().enumerate() {
+        for path in rust_files(&tree, GROUPS[index].1)? {
             let text = fs::read_to_string(&path)?;
             let found = sites(&text).with_context(|| path.display().to_string())?;
             let file = files.len();
@@ -150,7 +196,7 @@ pub(crate) fn plant(
         }
     }
     println!("{} sites in {} files", candidates.len(), files.len());
-    shuffle(&mut candidates, seed);
+    shuffle(&mut candidates, sample.seed);
     // Where a fault goes nothing else can.
     let mut refused = BTreeSet::new();
     for (at, candidate) in candidates.iter().enumerate() {
@@ -167,7 +213,7 @@ pub(crate) fn plant(
         }
     }
     let chosen = loop {
-        let chosen = choose(&candidates, &refused, count);
+        let chosen = choose(&candidates, &refused, sample);
         write(&files, &candidates, &chosen)?;
         let bad = refused_by_compiler(&tree, &files, &candidates, &chosen)?;
         println!(
@@ -188,7 +234,7 @@ pub(crate) fn plant(
             let file = &files[candidate.file].0;
             Mutant {
                 number: index + 1,
-                group: GROUPS[candidate.group].0.to_owned(),
+                group: GROUPS[sample.groups[candidate.group]].0.to_owned(),
                 file: file
                     .strip_prefix(&tree)
                     .unwrap_or(file)
@@ -263,9 +309,9 @@ fn shuffle<T>(items: &mut [T], seed: u64) {
 }
 
 /// The first of each group that compile and do not overlap.
-fn choose(candidates: &[Candidate], refused: &BTreeSet<usize>, count: usize) -> Vec<usize> {
-    let quota = count.div_ceil(GROUPS.len());
-    let mut left = vec![quota; GROUPS.len()];
+fn choose(candidates: &[Candidate], refused: &BTreeSet<usize>, sample: &Sample) -> Vec<usize> {
+    let quota = sample.count.div_ceil(sample.groups.len());
+    let mut left = vec![quota; sample.groups.len()];
     let mut chosen: Vec<usize> = Vec::new();
     for (at, candidate) in candidates.iter().enumerate() {
         let range = &candidate.site.range;
@@ -355,4 +401,42 @@ fn refused_by_compiler(
         );
     }
     Ok(bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_finds_its_place() {
+        let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let faults = faults(&project, &project.join("fuzz/mutants/faults.txt"));
+        let faults = faults.unwrap_or_else(|error| panic!("{error}"));
+        let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+        let mut count = 0;
+        for fault in &faults {
+            let text = texts.entry(&fault.file).or_insert_with(|| {
+                fs::read_to_string(project.join(&fault.file)).expect("it was read before")
+            });
+            assert!(
+                text.contains(&fault.old),
+                "another one is in the place of {:?}",
+                fault.names
+            );
+            *text = text.replacen(&fault.old, &fault.new, 1);
+            for index in 1..=fault.names.len() {
+                let number = format!("N{index}");
+                assert!(
+                    fault.new.contains(&number),
+                    "{number} of {:?} is nowhere",
+                    fault.names
+                );
+            }
+            let numbered = fault.numbered(1000);
+            let last = 1000 + fault.names.len();
+            assert!(!numbered.contains(&last.to_string()), "{numbered}");
+            count += fault.names.len();
+        }
+        assert!(count >= 30, "{count} faults");
+    }
 }

@@ -1,6 +1,6 @@
 //! Runs tests of the planted copy, once to see which mutants they reach, then against each mutant until one fails.
 //!
-//! Tests run in small groups, one process at a time, so that most mutants cost a second. A group with a mutant on may use
+//! Tests run in small groups, few processes at a time, so that most mutants cost a second. A group with a mutant on may use
 //! some times the processor time that it uses without: what uses more is a loop that does not end. The clock decides
 //! nothing, as the machine may have other work: a process that gets nowhere leaves its mutant undecided.
 
@@ -10,7 +10,9 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -23,7 +25,7 @@ use crate::{BY_HAND, GROUPS};
 /// Tests of one program that run together, and what their first run found: a line of `tasks.jsonl`.
 #[derive(Serialize, Deserialize)]
 struct Task {
-    /// The program, and the first part of the tests' names.
+    /// The program, and the first two parts of the tests' names.
     name: String,
     path: PathBuf,
     tests: Vec<String>,
@@ -67,29 +69,65 @@ struct Limits {
     clock: f64,
 }
 
-pub(crate) fn run(folder: &Path, most: usize) -> Result<()> {
+pub(crate) fn run(folder: &Path, most: usize, jobs: usize) -> Result<()> {
     let folder = &folder.canonicalize()?;
     let mut mutants: Vec<Mutant> = mutants(folder)?;
     mutants.sort_by_key(|mutant| (mutant.group != BY_HAND, mutant.number));
     let programs = programs(folder)?;
-    let mut runs: Vec<Run> = lines(&folder.join("runs.jsonl"))?;
+    let runs: Mutex<Vec<Run>> = Mutex::new(lines(&folder.join("runs.jsonl"))?);
     // Most mutants need none but the first of these.
-    let near = ["lib ", "fuzz_", "emulator", "filetests", "runtime"];
-    let (near, far): (Vec<Task>, Vec<Task>) = programs
-        .into_iter()
-        .partition(|task| near.iter().any(|name| task.name.starts_with(name)));
+    let near = [
+        "lib ",
+        "fuzz ",
+        "emulator ",
+        "compiler filetests::",
+        "compiler times::",
+        "compiler dots::",
+        "compiler pipelines::",
+        "runtime ",
+    ];
+    // Takes as long as half of the others together.
+    let slow = "compiler filetests::run";
+    let is_near = |task: &Task| {
+        let begins = |name: &&str| task.name.starts_with(*name);
+        task.name != slow && near.iter().any(begins)
+    };
+    let (near, far): (Vec<Task>, Vec<Task>) = programs.into_iter().partition(is_near);
     let stages = if most == usize::MAX {
         vec![near, far]
     } else {
         vec![near]
     };
     for stage in stages {
-        let stage = measured(folder, stage)?;
-        for mutant in &mutants {
-            judge(folder, &stage, mutant, most, &mut runs)?;
-        }
+        let stage = measured(folder, stage, jobs)?;
+        in_turns(jobs, &mutants, |_, mutant| {
+            judge(folder, &stage, mutant, most, &runs)
+        })?;
     }
     report(folder)
+}
+
+/// Does something with each of these, so many at a time; the first argument is the number of the one that does it.
+fn in_turns<T: Sync>(
+    jobs: usize,
+    all: &[T],
+    work: impl Fn(usize, &T) -> Result<()> + Sync,
+) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let worker = |number: usize| -> Result<()> {
+        while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(number, one)?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let worker = &worker;
+        let workers: Vec<_> = (0..jobs.max(1))
+            .map(|number| scope.spawn(move || worker(number)))
+            .collect();
+        let mut ends = workers.into_iter();
+        ends.try_for_each(|worker| worker.join().expect("no panic"))
+    })
 }
 
 /// Runs the tasks that reach a mutant until one fails, the mutant's own module's tests first and then those that found most
@@ -99,28 +137,39 @@ fn judge(
     tasks: &[Task],
     mutant: &Mutant,
     most: usize,
-    runs: &mut Vec<Run>,
+    runs: &Mutex<Vec<Run>>,
 ) -> Result<()> {
-    let module = mutant.file.trim_start_matches("src/").split('/').next();
-    let own = format!("lib {}", module.unwrap_or_default().trim_end_matches(".rs"));
-    let cost = |task: &Task| {
-        let of_task = runs.iter().filter(|run| run.task == task.name);
-        let kills = of_task.clone().filter(|run| run.end.is_kill()).count();
-        (task.seconds + 0.5) * (of_task.count() + 2) as f64 / (kills + 1) as f64
-    };
-    let mut tasks: Vec<(bool, f64, &Task)> = tasks
+    let module = mutant
+        .file
+        .trim_start_matches("src/")
+        .trim_end_matches(".rs");
+    let module: Vec<&str> = module.split('/').take(2).collect();
+    let own = format!("lib {}", module.join("::"));
+    let reaching = tasks
         .iter()
-        .filter(|task| task.reaches.contains(&mutant.number))
-        .map(|task| (task.name != own, cost(task), task))
-        .collect();
+        .filter(|task| task.reaches.contains(&mutant.number));
+    let mut tasks: Vec<(bool, f64, &Task)> = {
+        let runs = lock(runs);
+        let cost = |task: &Task| {
+            let of_task = runs.iter().filter(|run| run.task == task.name);
+            let kills = of_task.clone().filter(|run| run.end.is_kill()).count();
+            (task.seconds + 0.5) * (of_task.count() + 2) as f64 / (kills + 1) as f64
+        };
+        reaching
+            .map(|task| (!task.name.starts_with(&own), cost(task), task))
+            .collect()
+    };
     tasks.sort_by(|a, b| {
         (a.0, a.1)
             .partial_cmp(&(b.0, b.1))
             .expect("costs are numbers")
     });
     for (_, _, task) in tasks.into_iter().take(most) {
-        let mut of_mutant = runs.iter().filter(|run| run.mutant == mutant.number);
-        if of_mutant.any(|run| run.end.is_kill() || run.task == task.name) {
+        let is_done = lock(runs)
+            .iter()
+            .filter(|run| run.mutant == mutant.number)
+            .any(|run| run.end.is_kill() || run.task == task.name);
+        if is_done {
             continue;
         }
         let limits = Limits {
@@ -128,12 +177,13 @@ fn judge(
             clock: 300.0 + 40.0 * task.seconds,
         };
         let number = mutant.number.to_string();
-        let end = start(folder, task, ("MUTANT", &number), &limits)?;
+        let (end, _) = start(folder, task, ("MUTANT", &number), &limits)?;
         let run = Run {
             mutant: mutant.number,
             task: task.name.clone(),
             end,
         };
+        let mut runs = lock(runs);
         append(&folder.join("runs.jsonl"), &run)?;
         if run.end.is_kill() {
             let Mutant {
@@ -155,64 +205,82 @@ fn judge(
     Ok(())
 }
 
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().expect("no panic")
+}
+
 /// The tasks with what their first runs find.
-fn measured(folder: &Path, tasks: Vec<Task>) -> Result<Vec<Task>> {
+fn measured(folder: &Path, tasks: Vec<Task>, jobs: usize) -> Result<Vec<Task>> {
     let kept = folder.join("tasks.jsonl");
     let mut known: BTreeMap<String, Task> = lines(&kept)?
         .into_iter()
         .map(|task: Task| (task.name.clone(), task))
         .collect();
-    let mut measured = Vec::new();
-    for mut task in tasks {
-        if let Some(task) = known.remove(&task.name) {
-            measured.push(task);
-            continue;
+    let (mut measured, mut new) = (Vec::new(), Vec::new());
+    for task in tasks {
+        match known.remove(&task.name) {
+            Some(task) => measured.push(task),
+            None => new.push(task),
         }
-        let trace = folder.join("trace");
-        let limits = Limits {
-            own: 3600.0,
-            clock: 4.0 * 3600.0,
-        };
-        while !task.tests.is_empty() {
-            File::create(&trace)?;
-            let before = time_of_children()?;
-            let end = start(
-                folder,
-                &task,
-                ("MUTANT_TRACE", &trace.display().to_string()),
-                &limits,
-            )?;
-            task.seconds = time_of_children()? - before;
-            // Figures and file lists of the sources are not for a copy that was changed.
-            match end {
-                End::Passed => break,
-                End::Failed(test) => {
-                    println!("left out, as it fails without a mutant: {test}");
-                    task.tests.retain(|other| *other != test);
-                }
-                _ => {
-                    println!("left out, as it ends without a mutant: {}", task.name);
-                    task.tests.clear();
-                }
-            }
-        }
-        let text = fs::read_to_string(&trace).unwrap_or_default();
-        task.reaches = text.lines().filter_map(|line| line.parse().ok()).collect();
+    }
+    let measured = Mutex::new(measured);
+    in_turns(jobs, &new, |worker, task| {
+        let task = measure(folder, task, worker)?;
         let (tests, reaches) = (task.tests.len(), task.reaches.len());
         println!(
             "{}: {tests} tests, {:.1} s, {reaches} mutants",
             task.name, task.seconds
         );
+        let mut measured = lock(&measured);
         append(&kept, &task)?;
         measured.push(task);
-    }
-    Ok(measured)
+        Ok(())
+    })?;
+    Ok(measured.into_inner().expect("no panic"))
 }
 
-/// Runs tests one after the other until one fails.
-fn start(folder: &Path, task: &Task, var: (&str, &str), limits: &Limits) -> Result<End> {
+/// A task with what its first run finds.
+fn measure(folder: &Path, task: &Task, worker: usize) -> Result<Task> {
+    let mut task = Task {
+        name: task.name.clone(),
+        path: task.path.clone(),
+        tests: task.tests.clone(),
+        seconds: 0.0,
+        reaches: BTreeSet::new(),
+    };
+    let trace = folder.join(format!("trace-{worker}"));
+    let limits = Limits {
+        own: 3600.0,
+        clock: 4.0 * 3600.0,
+    };
+    File::create(&trace)?;
+    while !task.tests.is_empty() {
+        File::create(&trace)?;
+        let shown = trace.display().to_string();
+        let (end, seconds) = start(folder, &task, ("MUTANT_TRACE", &shown), &limits)?;
+        task.seconds = seconds;
+        // Figures and file lists of the sources are not for a copy that was changed.
+        match end {
+            End::Passed => break,
+            End::Failed(test) => {
+                println!("left out, as it fails without a mutant: {test}");
+                task.tests.retain(|other| *other != test);
+            }
+            _ => {
+                println!("left out, as it ends without a mutant: {}", task.name);
+                task.tests.clear();
+            }
+        }
+    }
+    let text = fs::read_to_string(&trace).unwrap_or_default();
+    task.reaches = text.lines().filter_map(|line| line.parse().ok()).collect();
+    Ok(task)
+}
+
+/// Runs tests one after the other until one fails; gives the processor time, too.
+fn start(folder: &Path, task: &Task, var: (&str, &str), limits: &Limits) -> Result<(End, f64)> {
     if task.tests.is_empty() {
-        return Ok(End::Passed);
+        return Ok((End::Passed, 0.0));
     }
     // 16 GiB of addresses: a mutant that allocates without end must not take the machine's memory.
     let limited = "ulimit -t $1; ulimit -v 16777216; ulimit -c 0; shift; exec \"$@\"";
@@ -247,24 +315,26 @@ fn start(folder: &Path, task: &Task, var: (&str, &str), limits: &Limits) -> Resu
         let group = format!("kill -9 -{}", child.id());
         Command::new("sh").args(["-c", &group]).status()?;
     }
+    let seconds = time_of(child.id());
     let status = child.wait()?;
     // SIGXCPU is 24.
-    Ok(match first {
+    let end = match first {
         Ok(test) => End::Failed(test),
         Err(RecvTimeoutError::Timeout) => End::Undecided,
         Err(RecvTimeoutError::Disconnected) if status.success() => End::Passed,
         Err(RecvTimeoutError::Disconnected) if status.signal() == Some(24) => End::OutOfTime,
         Err(RecvTimeoutError::Disconnected) => End::Died,
-    })
+    };
+    Ok((end, seconds))
 }
 
-/// Processor time of all processes that this one has waited for, in seconds.
-fn time_of_children() -> Result<f64> {
-    let text = fs::read_to_string("/proc/self/stat")?;
+/// Processor time of a process that has ended, and of those that it waited for, in seconds: it is known until it is waited for itself.
+fn time_of(process: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let fields = text.rsplit(") ").next().unwrap_or_default().split(' ');
-    // The fields `cutime` and `cstime`, in hundredths.
-    let ticks: u64 = fields.skip(13).take(2).flat_map(str::parse::<u64>).sum();
-    Ok(ticks as f64 / 100.0)
+    // The fields `utime`, `stime`, `cutime` and `cstime`, in hundredths.
+    let ticks: u64 = fields.skip(11).take(4).flat_map(str::parse::<u64>).sum();
+    ticks as f64 / 100.0
 }
 
 /// Builds the test programs and lists their tests, those of a module together.
@@ -298,8 +368,8 @@ fn programs(folder: &Path) -> Result<Vec<Task>> {
             let Some(test) = test.strip_suffix(": test") else {
                 continue;
             };
-            let module = test.split_once("::").map_or("", |(module, _)| module);
-            let name = format!("{program} {module}").trim_end().to_owned();
+            let parts: Vec<&str> = test.split("::").take(2).collect();
+            let name = format!("{program} {}", parts.join("::"));
             let task = tasks.entry(name.clone()).or_insert_with(|| Task {
                 name,
                 path: path.into(),
@@ -353,6 +423,9 @@ pub(crate) fn report(folder: &Path) -> Result<()> {
     };
     println!("| modules | mutants | killed | of these by time |\n|---|---|---|---|");
     for group in GROUPS.iter().map(|(group, _)| *group) {
+        if mutants.iter().all(|m| m.group != group) {
+            continue;
+        }
         println!("| {group} | {} |", counts(&|m| m.group == group));
     }
     println!("| all sampled | {} |", counts(&|m| m.group != BY_HAND));

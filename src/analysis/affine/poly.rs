@@ -263,6 +263,9 @@ mod tests {
         assert_eq!(rows.stride(0), v(1));
         assert_eq!(rows.stride(1), Poly::constant(1));
         assert!(rows.uniform().is_zero());
+        // An index that occurs with two factors is one.
+        let skewed = i.times(&v(1)).unwrap().plus(&i).unwrap();
+        assert_eq!(skewed.dims()[..], [0]);
         assert_eq!(
             rows.map_dims(|dim| dim.checked_sub(1)).stride(0),
             Poly::constant(1)

@@ -105,3 +105,31 @@ pub fn emulated(meta: &KernelMeta, args: &[emu::Arg], grid: [u32; 3]) -> Option<
     let args = args.collect::<Option<_>>()?;
     Some(EmulatedLaunch { ctas, args })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_the_low_bytes_of_their_words() {
+        let read = |kind, ty, bytes, word| {
+            let param = ParamMeta {
+                name: "x".to_owned(),
+                kind,
+                ty,
+                bytes,
+            };
+            number(&param, word)
+        };
+        let scalar = |ty, bytes, word| read(ParamKind::Scalar, ty, bytes, word);
+        for (word, expected) in [(0, 0), (1, 1), (2, 1), (0x100, 0), (0xff80, 1)] {
+            assert_eq!(scalar("i1", 1, word), Some(expected), "{word:#x}");
+        }
+        assert_eq!(scalar("i8", 1, 0x17f), Some(127));
+        assert_eq!(scalar("i16", 2, 0x1_8000), Some(-0x8000));
+        assert_eq!(scalar("i32", 4, u64::MAX), Some(-1));
+        assert_eq!(scalar("i64", 8, 1 << 63), Some(i64::MIN));
+        assert_eq!(scalar("f32", 4, 0), None);
+        assert_eq!(read(ParamKind::Pointer, "i32", 8, 16), None);
+    }
+}

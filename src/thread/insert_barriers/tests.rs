@@ -1,7 +1,7 @@
 //! Where barriers go, and where none.
 
 use super::*;
-use crate::ir::attrs::Flag;
+use crate::ir::attrs::{Flag, MmaUnit};
 use crate::ir::builder::ThreadBuilder;
 use crate::ir::entities::Value;
 use crate::ir::function::SlotData;
@@ -53,13 +53,38 @@ fn access(b: &mut ThreadBuilder, letter: char, slots: [(Slot, Value); 2]) {
         'c' => ThreadOp::CpAsync,
         'x' => ThreadOp::CpAsyncWait,
         't' => ThreadOp::TensorStore,
+        'b' => ThreadOp::TensorCopy,
+        'p' => ThreadOp::Wgmma,
+        'k' => ThreadOp::WgmmaCommit,
+        '0' | '1' => ThreadOp::WgmmaWait,
+        'l' => ThreadOp::Ld,
+        'g' => ThreadOp::GdcLaunchDependents,
+        'e' => ThreadOp::Return,
         _ => ThreadOp::Barrier,
     };
     let mut data = InstData::new(op, &[]);
-    if letter.is_ascii_alphabetic() && op != ThreadOp::CpAsyncWait {
+    let names_none = [
+        ThreadOp::CpAsyncWait,
+        ThreadOp::WgmmaCommit,
+        ThreadOp::WgmmaWait,
+        ThreadOp::GdcLaunchDependents,
+        ThreadOp::Return,
+        ThreadOp::Barrier,
+    ];
+    if letter == 'l' {
+        // Nobody knows where this comes from.
+        let ty = ThreadType::scalar(Elem::global(Scalar::F32));
+        data.args.push(b.const_bits(0, ty));
+    } else if !names_none.contains(&op) {
         let (slot, address) = slots[usize::from(letter.is_ascii_uppercase())];
         data.attrs.push(make::slot(slot));
         data.args.push(address);
+    }
+    if op == ThreadOp::Wgmma {
+        data.attrs.push(make::unit(MmaUnit::WarpgroupF16));
+    }
+    if let Some(pending) = letter.to_digit(10) {
+        data.attrs.push(make::pending(pending));
     }
     if op == ThreadOp::TensorStore {
         let map = b.const_bits(0, ThreadType::scalar(Elem::I64));
@@ -75,8 +100,9 @@ fn access(b: &mut ThreadBuilder, letter: char, slots: [(Slot, Value); 2]) {
 }
 
 /// Where barriers go between accesses: w stores, s stores to another entry of a ring, r loads, m loads of matrices, a atomic
-/// steps, c copies under way, x waits for them, t boxes that are stored, | barriers. Capitals access the second slot. What else is
-/// put between: f fences for engines, ? waits until boxes have been read, ! until they are in memory.
+/// steps, c copies under way, x waits for them, t boxes that are stored, b boxes that are brought, p products, k closes a group of
+/// these, 0 and 1 wait until so many groups are left, l loads from device memory, g lets the next launch begin, e the end, | barriers. Capitals access the second slot. What else is put between: f fences
+/// for engines, ? waits until boxes have been read, ! until they are in memory, 0 until all products are over.
 fn with_barriers(accesses: &str, second: u32) -> String {
     let mut b = ThreadBuilder::new("k", 4);
     let slots = [0, second].map(|offset| slot_at(&mut b, offset));
@@ -85,7 +111,7 @@ fn with_barriers(accesses: &str, second: u32) -> String {
     }
     let mut func = b.finish().expect("nothing is checked");
     insert_barriers(&mut func);
-    let mut letters = accesses.chars().filter(|&letter| letter != '|');
+    let mut letters = accesses.chars().filter(|letter| !"|01".contains(*letter));
     let insts = func.order.insts(func.entry).iter();
     let shown = insts.filter_map(|&inst| match func.dfg.insts[inst].op {
         ThreadOp::SlotAddr | ThreadOp::Const => None,
@@ -93,6 +119,9 @@ fn with_barriers(accesses: &str, second: u32) -> String {
         ThreadOp::FenceAsync => Some('f'),
         ThreadOp::BulkWaitRead => Some('?'),
         ThreadOp::BulkWait => Some('!'),
+        ThreadOp::WgmmaWait => func.dfg.insts[inst]
+            .pending()
+            .map(|n| if *n == 0 { '0' } else { '1' }),
         _ => letters.next(),
     });
     shown.collect()
@@ -111,6 +140,42 @@ fn boxes_are_waited_for_where_their_bytes_change() {
     assert_eq!(with_barriers("wtW", 64), "wf|tW");
     // A barrier of the author tells others of what is in memory; the bytes are free by then.
     assert_eq!(with_barriers("wt|w", 0), "wf|t!|w");
+    // So does whatever else tells others, and a load may be one of what was stored.
+    assert_eq!(with_barriers("wtg", 0), "wf|t!|g");
+    assert_eq!(with_barriers("wtl", 0), "wf|t!|l");
+    // Behind the end shared memory belongs to others.
+    assert_eq!(with_barriers("wte", 0), "wf|t?e");
+}
+
+#[test]
+fn products_are_waited_for_where_their_operands_change() {
+    // The unit sees what was stored, and reads until the wait; who waits does not speak for others.
+    assert_eq!(with_barriers("wpkr", 0), "wf|pkr");
+    assert_eq!(with_barriers("wpkw", 0), "wf|pk0|w");
+    assert_eq!(with_barriers("wpk0w", 0), "wf|pk0|w");
+    assert_eq!(with_barriers("wpka", 0), "wf|pk0|a");
+    // Stores to another entry of a ring go on meanwhile, and so do copies.
+    assert_eq!(with_barriers("wpks", 0), "wf|pks");
+    assert_eq!(with_barriers("wpkc", 0), "wf|pkc");
+    // A wait that leaves a group under way is none for what that reads.
+    assert_eq!(with_barriers("wpk1w", 0), "wf|pk10|w");
+    assert_eq!(with_barriers("wpkk1w", 0), "wf|pkk1|w");
+    // A barrier ends no product.
+    assert_eq!(with_barriers("wpk|w", 0), "wf|pk|0|w");
+    // So it is with another slot that shares bytes, and not with one that shares none.
+    assert_eq!(with_barriers("wpkW", 63), "wf|pk0|W");
+    assert_eq!(with_barriers("wpkW", 64), "wf|pkW");
+}
+
+#[test]
+fn a_barrier_of_the_author_is_no_fence() {
+    assert_eq!(with_barriers("w|p", 0), "w|f|p");
+    assert_eq!(with_barriers("w|t", 0), "w|f|t");
+    // What arrives by copies of threads was written by them.
+    assert_eq!(with_barriers("cx|p", 0), "cx|f|p");
+    // The engine writes where threads wrote.
+    assert_eq!(with_barriers("w|B", 0), "w|f|B");
+    assert_eq!(with_barriers("w|B", 64), "w|B");
 }
 
 #[test]
