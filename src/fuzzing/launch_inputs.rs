@@ -211,7 +211,7 @@ fn host(random: &mut Random, depth: usize) -> HostNumber {
         2 => HostNumber::Programs(random.below(3) as u8),
         _ => {
             let both = [(); 2].map(|()| host(random, depth - 1));
-            HostNumber::Op(random.pick(&NumberOp::ALL), Box::new(both))
+            HostNumber::Op(random.pick(NumberOp::ALL), Box::new(both))
         }
     }
 }
