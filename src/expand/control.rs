@@ -45,6 +45,9 @@ enum LastTest {
     Left,
 }
 
+/// How far it is looked for what a number is computed from.
+const DEPTH: u32 = 8;
+
 /// The largest number of an index with a sign.
 fn largest_index(elem: Elem) -> i64 {
     match elem.bits() {
@@ -287,9 +290,9 @@ impl Expander<'_> {
         };
         let most = largest_index(elem);
         let zeros = by.trailing_zeros();
-        let ends_at = |this: &Self, value| this.bits.trailing_zeros(value) >= zeros;
+        let ends_at = |value| self.zeros_as_computed(value, DEPTH) >= zeros;
         // Below `hi` there is room for a step of one, and for the last one if steps lead to `hi` itself.
-        let whole = by == 1 << zeros && ends_at(self, lo) && ends_at(self, hi);
+        let whole = by == 1 << zeros && ends_at(lo) && ends_at(hi);
         if by == 1 || whole || self.known(hi).is_some_and(|hi| hi <= most - by) {
             return Ok(LastTest::Below);
         }
@@ -308,6 +311,31 @@ impl Expander<'_> {
             Some(0) => above,
             _ => self.binary(ThreadOp::Iadd, lo, above)?,
         }))
+    }
+
+    /// Zeros that a number ends in by how it is computed. What is promised of parameters does not count: how much of that is left here depends
+    /// on what was asked for, and may be more for launches that promise more and share the kernel.
+    fn zeros_as_computed(&self, value: Value, depth: u32) -> u32 {
+        if let Some(number) = self.known(value) {
+            return number.trailing_zeros();
+        }
+        let dfg = &self.b.func().dfg;
+        let Some((inst, depth)) = dfg.def_inst(value).zip(depth.checked_sub(1)) else {
+            return 0;
+        };
+        let data = &dfg.insts[inst];
+        let of = |at: usize| self.zeros_as_computed(data.args[at], depth);
+        match data.op {
+            ThreadOp::Iadd | ThreadOp::Isub | ThreadOp::Smin | ThreadOp::Smax => of(0).min(of(1)),
+            ThreadOp::And => of(0).max(of(1)),
+            ThreadOp::Imul => of(0) + of(1),
+            ThreadOp::Shl => match self.known(data.args[1]) {
+                Some(by @ 0..64) => of(0) + by as u32,
+                _ => 0,
+            },
+            ThreadOp::Sext => of(0),
+            _ => 0,
+        }
     }
 
     /// Expands a loop with the given forms; gives false, with weaker forms, if they did not hold.

@@ -331,8 +331,8 @@ mod tests {
         for (columns, warps, moves) in [(128, 1, 1), (256, 1, 0), (512, 8, 1), (1024, 8, 0)] {
             let text = sums("f32", "fadd", "0.0", "");
             let text = text.replace("warps(1)", &format!("warps({warps})"));
-            let text = text.replace("8,32]", &format!("8,{columns}]"));
             let text = text.replace("256", &(8 * columns).to_string());
+            let text = text.replace("8,32]", &format!("8,{columns}]"));
             assert_eq!(
                 defer_sums(&mut parse(&text), true),
                 moves,

@@ -14,21 +14,26 @@
 use cranelift_entity::EntitySet;
 
 use crate::ir::effects::OpClass;
-use crate::ir::entities::{Inst, Value};
+use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::layout::convert::stays_in_warps;
 
 /// Moves loads in front of conversions; gives how many.
 pub fn load_ahead(func: &mut TileFunction) -> usize {
+    // Sums of products need the registers, and loads of factors are ahead already.
+    let multiplies = |(_, inst): (Block, Inst)| func.dfg.insts[inst].class() == OpClass::Matrix;
+    if func.all_insts().any(multiplies) {
+        return 0;
+    }
     let mut count = 0;
     for block in func.all_blocks() {
         let insts = func.order.insts(block).to_vec();
         let mut list = Vec::with_capacity(insts.len());
-        // What is made of loads of this block, and what has been put off.
+        // What is made of loads of this block, and what is made of conversions that wait.
         let mut loaded: EntitySet<Value> = EntitySet::new();
         let mut late: EntitySet<Value> = EntitySet::new();
-        let mut put_off = Vec::new();
+        let mut window = Window::default();
         for inst in insts {
             let data = &func.dfg.insts[inst];
             let uses =
@@ -44,20 +49,48 @@ pub fn load_ahead(func: &mut TileFunction) -> usize {
             }
             if can_wait {
                 late.extend(data.results.iter().copied());
-                put_off.push(inst);
+                window.all.push((inst, true));
                 continue;
             }
             let passes = is_load || data.is_pure() && data.class() != OpClass::Matrix;
             if is_late || !passes {
-                list.append(&mut put_off);
+                count += window.close(&mut list);
                 late.clear();
             }
-            count += usize::from(is_load && !put_off.is_empty());
-            list.push(inst);
+            match window.all.is_empty() {
+                true => list.push(inst),
+                false => {
+                    window.all.push((inst, false));
+                    window.loads += usize::from(is_load);
+                }
+            }
         }
+        count += window.close(&mut list);
         func.order.replace(block, list);
     }
     count
+}
+
+/// Instructions from a conversion on.
+#[derive(Default)]
+struct Window {
+    /// Whether each waits for the conversion.
+    all: Vec<(Inst, bool)>,
+    /// Loads among those that do not.
+    loads: usize,
+}
+
+impl Window {
+    /// Writes down what does not wait and then the rest, if loads come to stand in front; gives how many do.
+    fn close(&mut self, list: &mut Vec<Inst>) -> usize {
+        let Window { mut all, loads } = std::mem::take(self);
+        if 0 < loads {
+            // Stable: otherwise everything stays in its order.
+            all.sort_by_key(|&(_, waits)| waits);
+        }
+        list.extend(all.into_iter().map(|(inst, _)| inst));
+        loads
+    }
 }
 
 /// Whether a conversion waits for other warps.
