@@ -22,7 +22,9 @@ use crate::layout::convert::stays_in_warps;
 /// Moves loads in front of conversions; gives how many.
 pub fn load_ahead(func: &mut TileFunction) -> usize {
     // Sums of products need the registers, and loads of factors are ahead already.
-    let multiplies = |(_, inst): (Block, Inst)| func.dfg.insts[inst].class() == OpClass::Matrix;
+    let multiplies = |(_, inst): (Block, Inst)| {
+        matches!(func.dfg.insts[inst].op, TileOp::Dot | TileOp::DotStart)
+    };
     if func.all_insts().any(multiplies) {
         return 0;
     }
