@@ -12,7 +12,8 @@ use smallvec::SmallVec;
 use crate::ir::attrs::IntPred;
 use crate::ir::dfg::ValueList;
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::ops::ThreadOp;
+use crate::ir::function::TileFunction;
+use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, ThreadType, TileType};
 
 use super::regs::{Expanded, Parts};
@@ -43,6 +44,14 @@ enum LastTest {
     At(Value),
     /// A step is less than what was left before it, as unsigned numbers.
     Left,
+}
+
+/// Whether a product of matrices stands in a region.
+fn multiplies(func: &TileFunction, region: Block) -> bool {
+    func.order.insts(region).iter().any(|&inst| {
+        matches!(func.dfg.insts[inst].op, TileOp::Dot | TileOp::DotStart)
+            || func.regions(inst).any(|inner| multiplies(func, inner))
+    })
 }
 
 /// How far it is looked for what a number is computed from.
@@ -283,7 +292,7 @@ impl Expander<'_> {
     }
 
     /// How a counted loop that has been entered finds its end. What that takes is computed in front of it.
-    fn last_test(&mut self, lo: Value, hi: Value, step: Value) -> Result<LastTest> {
+    fn last_test(&mut self, region: Block, lo: Value, hi: Value, step: Value) -> Result<LastTest> {
         let elem = self.ty(lo).elem;
         let Some(by) = self.known(step).filter(|&by| by > 0) else {
             return Ok(LastTest::Left);
@@ -296,7 +305,8 @@ impl Expander<'_> {
         if by == 1 || whole || self.known(hi).is_some_and(|hi| hi <= most - by) {
             return Ok(LastTest::Below);
         }
-        if by != 1 << zeros {
+        // Nobody unrolls products, and the end would take one more register beside their sums.
+        if by != 1 << zeros || multiplies(self.tile, region) {
             return Ok(LastTest::Left);
         }
         let span = match self.known(lo) {
@@ -364,7 +374,7 @@ impl Expander<'_> {
         let first = [&[lo][..], &entering].concat();
         let passing = those_of(&leaves, forms, &entering);
         let constants = (self.known(lo), self.known(hi), self.known(step));
-        let last = self.last_test(lo, hi, step)?;
+        let last = self.last_test(region, lo, hi, step)?;
         match constants {
             (Some(l), Some(h), _) if l < h => self.b.jump(body, &first),
             (Some(_), Some(_), _) => self.b.jump(exit, &passing),
