@@ -46,10 +46,11 @@ enum LastTest {
     Left,
 }
 
-/// Whether a product of matrices stands in a region.
+/// Whether a region has products of matrices, or brings blocks for them.
 fn multiplies(func: &TileFunction, region: Block) -> bool {
     func.order.insts(region).iter().any(|&inst| {
-        matches!(func.dfg.insts[inst].op, TileOp::Dot | TileOp::DotStart)
+        let op = func.dfg.insts[inst].op;
+        matches!(op, TileOp::Dot | TileOp::DotStart | TileOp::MbarExpect)
             || func.regions(inst).any(|inner| multiplies(func, inner))
     })
 }

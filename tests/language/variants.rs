@@ -131,7 +131,7 @@ fn size(state: &mut u64) -> u64 {
             false => *state >> -shift,
         };
     }
-    let unit = 1 << (*state >> 32) % 8;
+    let unit = 1 << ((*state >> 32) % 8);
     (1 + *state % 4096).div_ceil(unit) * unit
 }
 

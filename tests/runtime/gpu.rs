@@ -515,7 +515,7 @@ fn two_gpus_share_what_is_made_and_copy_from_each_other() {
     };
     let n = 1 << 20;
     let x = Buffer::from_slice(&first, &numbers(n)).expect("there is memory");
-    let mut y = Buffer::from_slice(&second, &vec![0.0_f32; n]).expect("there is memory");
+    let y = Buffer::from_slice(&second, &vec![0.0_f32; n]).expect("there is memory");
     let [kernel, same] = [&first, &second].map(add);
     for (round, factor) in [2.0_f32, 4.0, 8.0].into_iter().enumerate() {
         let args = (&x, &x, &x, n as i32);
