@@ -31,8 +31,8 @@ use crate::ir::types::TileType;
 const MOST_BYTES: u32 = 128;
 
 /// The same for more than four warps: CTAs of eight leave less to choose, and with 86 registers in place of 56 there is room for two
-/// instead of four, which takes 7 % longer.
-const MOST_BYTES_OF_MANY: u32 = 64;
+/// instead of four, which takes 7 % longer. And beside products, whose sums need the registers.
+const LESS_BYTES: u32 = 64;
 
 /// The sign bit of -0.0, from which a sum of floats keeps even zeros' signs.
 fn neutral(ty: TileType) -> u64 {
@@ -108,9 +108,10 @@ fn find(func: &TileFunction, inst: Inst, position: usize, floats: bool) -> Optio
     way.reverse();
     let ty = dfg.ty(block);
     let bytes = u64::from(ty.elem.bytes()) << ty.shape.log2_elements();
+    let multiplies = func.insts_with(TileOp::Dot).next().is_some();
     let most = match func.num_warps() {
-        ..=4 => MOST_BYTES,
-        _ => MOST_BYTES_OF_MANY,
+        ..=4 if !multiplies => MOST_BYTES,
+        _ => LESS_BYTES,
     };
     if u64::from(most) * u64::from(func.num_threads()) < bytes {
         return None;
