@@ -149,13 +149,13 @@ const GROUPS: &[(&str, &[&str])] = &[
         &[
             "src/ir/map_recipe",
             "src/ir/tensor_ptr.rs",
-            "src/layout/ring.rs",
+            "src/layout/swizzle.rs",
             "src/expand/boxes.rs",
             "src/machine/select/boxes.rs",
             "src/interp/exec/boxes.rs",
             "src/runtime/api/descriptor.rs",
-            "src/runtime/execute/mapped.rs",
-            "src/runtime/execute/maps.rs",
+            "src/runtime/execute/kept_tensor_maps.rs",
+            "src/runtime/execute/tensor_maps.rs",
         ],
     ),
     (
