@@ -10,9 +10,9 @@
 use smallvec::SmallVec;
 
 use crate::ir::attrs::IntPred;
-use crate::ir::dfg::ValueList;
+use crate::ir::dfg::{InstData, ValueList};
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, ThreadType, TileType};
 
@@ -46,16 +46,7 @@ enum LastTest {
     Left,
 }
 
-/// Whether a region has products of matrices, or brings blocks for them.
-fn multiplies(func: &TileFunction, region: Block) -> bool {
-    func.order.insts(region).iter().any(|&inst| {
-        let op = func.dfg.insts[inst].op;
-        matches!(op, TileOp::Dot | TileOp::DotStart | TileOp::MbarExpect)
-            || func.regions(inst).any(|inner| multiplies(func, inner))
-    })
-}
-
-/// How far it is looked for what a number is computed from.
+/// How many operations are followed from a number to what it is computed from.
 const DEPTH: u32 = 8;
 
 /// The largest number of an index with a sign.
@@ -306,8 +297,9 @@ impl Expander<'_> {
         if by == 1 || whole || self.known(hi).is_some_and(|hi| hi <= most - by) {
             return Ok(LastTest::Below);
         }
-        // Nobody unrolls products, and the end would take one more register beside their sums.
-        if by != 1 << zeros || multiplies(self.tile, region) {
+        // Nobody unrolls products or what brings blocks for them, and the end would take one more register beside sums.
+        let is_kept = |data: &InstData<Tile>| data.is_product() || data.op == TileOp::MbarExpect;
+        if by != 1 << zeros || self.tile.any_inside(region, &is_kept) {
             return Ok(LastTest::Left);
         }
         let span = match self.known(lo) {

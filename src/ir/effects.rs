@@ -16,9 +16,9 @@ use super::attrs::Attrs;
 use super::dfg::InstData;
 use super::entities::{Inst, Slot, Value};
 use super::function::Function;
-use super::level::Level;
+use super::level::{Level, Tile};
 use super::matrix_units::When;
-use super::ops::{OpInfo, Opcode};
+use super::ops::{OpInfo, Opcode, TileOp};
 use super::types::{AddressSpace, Elem, ValueType};
 
 /// What kind of op it is. Branches are uniform over the threads that execute a function (but those around what is rare, which
@@ -221,6 +221,13 @@ fn is_pure(class: OpClass) -> bool {
         | OpClass::Foreign
         | OpClass::Region
         | OpClass::End => false,
+    }
+}
+
+impl InstData<Tile> {
+    /// Whether it is a product of matrices, waited for or not.
+    pub fn is_product(&self) -> bool {
+        matches!(self.op, TileOp::Dot | TileOp::DotStart)
     }
 }
 

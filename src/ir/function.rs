@@ -4,7 +4,7 @@ use std::fmt;
 
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
-use super::dfg::Dfg;
+use super::dfg::{Dfg, InstData};
 use super::entities::{Block, Inst, Partition, Slot, Value};
 pub use super::hints::{Asked, ParamHints};
 use super::level::{Level, Thread, Tile};
@@ -308,6 +308,13 @@ impl<L: Level> Function<L> {
             }
             stack[from..].reverse();
         }
+    }
+
+    /// Whether anything in a region satisfies the condition, regions of its instructions among it.
+    pub fn any_inside(&self, region: Block, is: &dyn Fn(&InstData<L>) -> bool) -> bool {
+        self.order.insts(region).iter().any(|&inst| {
+            is(&self.dfg.insts[inst]) || self.regions(inst).any(|inner| self.any_inside(inner, is))
+        })
     }
 
     /// The regions an instruction owns.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! where a mask decides about loads: what was widened for it would be held until they have come, in twice as many registers, and now it is
-//! widened when it is used (238 registers and 166, a fifth of the time). Widening keeps the order, and what is no number. Layouts are there
+//! widened when it is used (a kernel of gates took 238 registers, now 168 and a fifth less time). Widening keeps the order, and what is no number. Layouts are there
 //! already, so that `x` and `y` stand in the same. Elsewhere the narrow number would be held beside the wide one.
 
 use cranelift_entity::EntitySet;

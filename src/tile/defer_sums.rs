@@ -108,7 +108,8 @@ fn find(func: &TileFunction, inst: Inst, position: usize, floats: bool) -> Optio
     way.reverse();
     let ty = dfg.ty(block);
     let bytes = u64::from(ty.elem.bytes()) << ty.shape.log2_elements();
-    let multiplies = func.insts_with(TileOp::Dot).next().is_some();
+    let mut insts = func.all_insts();
+    let multiplies = insts.any(|(_, inst)| func.dfg.insts[inst].is_product());
     let most = match func.num_warps() {
         ..=4 if !multiplies => MOST_BYTES,
         _ => LESS_BYTES,
@@ -339,6 +340,22 @@ mod tests {
                 moves,
                 "{columns} {warps}"
             );
+        }
+    }
+
+    /// Beside a product, whose sum takes registers, a thread adds up 16 numbers and not 32.
+    #[test]
+    fn products_leave_less_room() {
+        let product = "v90 = const {value = 0.0} : f32[16,16]
+                v91 = const {value = 0.0} : f16[16,16]
+                v92 = dot v91, v91, v90 {precision = ieee} : f32[16,16]
+                v2 = const";
+        for (columns, moves) in [(64, 1), (128, 0)] {
+            let text = sums("f32", "fadd", "0.0", "");
+            let text = text.replace("256", &(8 * columns).to_string());
+            let text = text.replace("8,32]", &format!("8,{columns}]"));
+            let text = text.replacen("v2 = const", product, 1);
+            assert_eq!(defer_sums(&mut parse(&text), true), moves, "{columns}");
         }
     }
 }

@@ -14,7 +14,7 @@
 use cranelift_entity::EntitySet;
 
 use crate::ir::effects::OpClass;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::layout::convert::stays_in_warps;
@@ -22,12 +22,11 @@ use crate::layout::convert::stays_in_warps;
 /// Moves loads in front of conversions; gives how many.
 pub fn load_ahead(func: &mut TileFunction) -> usize {
     // Sums of products need the registers, and loads of factors are ahead already.
-    let multiplies = |(_, inst): (Block, Inst)| {
-        matches!(func.dfg.insts[inst].op, TileOp::Dot | TileOp::DotStart)
-    };
-    if func.all_insts().any(multiplies) {
+    let mut insts = func.all_insts();
+    if insts.any(|(_, inst)| func.dfg.insts[inst].is_product()) {
         return 0;
     }
+    drop(insts);
     let mut count = 0;
     for block in func.all_blocks() {
         let insts = func.order.insts(block).to_vec();
@@ -120,6 +119,7 @@ mod tests {
                 layout #0 = {{reg=[], lane=[1,2,4,8,16], warp=[32]}} : [64]
                 layout #1 = {{reg=[], lane=[2,4,8,16,32], warp=[1]}} : [64]
                 layout #2 = {{reg=[], lane=[16,8,4,2,1], warp=[32]}} : [64]
+                layout #3 = {{reg=[64,128], lane=[1,2,4,8,16], warp=[32]}} : [16,16]
             block0:
                 v2 = splat v0 : ptr<f32>[64; #0]
                 {body}
@@ -146,6 +146,20 @@ mod tests {
             ))
         };
         check_pass(load_ahead, &with(first, second), &with(second, first));
+    }
+
+    #[test]
+    fn products_keep_their_loads() {
+        let body = "v90 = const {value = 0.0} : f32[16,16; #3]
+                v91 = const {value = 0.0} : f32[16,16; #3]
+                v92 = dot v91, v91, v90 {precision = ieee} : f32[16,16; #3]
+                v3 = load v2 : f32[64; #0]
+                v4 = convert_layout v3 : f32[64; #1]
+                v6 = splat v1 : ptr<f32>[64; #1]
+                v7 = load v6 : f32[64; #1]
+                v8 = fadd v4, v7 : f32[64; #1]
+                store v6, v8";
+        fixed_point(load_ahead, &kernel(body));
     }
 
     /// What reads behind a store, addresses that come out of the conversion, a conversion within the warp, one of what no load of the block

@@ -22,6 +22,7 @@ use crate::analysis::affine::{Atom, Forms, Poly};
 use crate::analysis::depends::dependents;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, IntPred, make};
+use crate::ir::dfg::InstData;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
@@ -31,12 +32,11 @@ use crate::ir::types::{Elem, TileType};
 /// Numbers along the other axes that are executed together. (Causal attention of 64 heads with 128 columns on an H100, of cuDNN: 8 to
 /// 16 heads 1.12 to 1.15, one head 1.08, all 64 1.10.)
 const SECTION: i64 = 8;
-/// Programs of a head for which a section has two rounds, where programs are dealt out. Then CTAs that execute programs at the same time are at
-/// one quarter as many heads: fewer let a long section share more than pays for its uneven end, and more bring what heads have
-/// from memory more often. (Causal attention of 128 columns and 262,144 rows in all on an H100, us, sections of 2, 4, 6 and 8 rounds:
-/// heads of 8 programs 172, 180, 190, 209; of 16 281, 284, 288, 301; of 32 526, 523, 516, 516; of 64 988, 968, 957, 959; of
-/// 128 1880, 1827, 1807, 1756.)
-const ROUND_OF_HEAD: u8 = 8;
+/// Where programs are dealt out, a section has two rounds for heads of so many programs, four for twice as many, and so on: CTAs are then at a
+/// quarter as many heads at a time. Longer sections share less of what their programs read, shorter ones end unevenly more often. (Causal attention of 128
+/// columns and 262,144 rows in all on an H100, us, sections of 2, 4, 6 and 8 rounds: heads of 8 programs 172, 180, 190, 209; of 16 281,
+/// 284, 288, 301; of 32 526, 523, 516, 516; of 64 988, 968, 957, 959; of 128 1880, 1827, 1807, 1756.)
+const PROGRAMS_FOR_TWO_ROUNDS: u8 = 8;
 /// Iterations by which one program must have more than the one before it. (A product whose programs share the sum, each from a block of
 /// its own on, differs by one iteration in all.)
 const LEAST: f64 = 0.5;
@@ -64,7 +64,8 @@ pub fn uneven(func: &TileFunction) -> Option<Uneven> {
         .collect();
     let mut found: Option<Uneven> = None;
     for (_, inst) in func.insts_with(TileOp::For) {
-        if !multiplies(func, inst) {
+        let mut regions = func.regions(inst);
+        if !regions.any(|region| func.any_inside(region, &InstData::is_product)) {
             continue;
         }
         let bounds = &func.dfg.insts[inst].args[..3];
@@ -110,13 +111,6 @@ pub(super) fn can_follow_each_other(func: &TileFunction) -> bool {
 fn is_number(func: &TileFunction, inst: Inst, axis: u8) -> bool {
     let data = &func.dfg.insts[inst];
     data.op == TileOp::ProgramId && data.axis() == Some(&axis)
-}
-
-/// Whether a matrix product stands in a loop.
-fn multiplies(func: &TileFunction, inst: Inst) -> bool {
-    func.regions(inst)
-        .flat_map(|body| func.order.insts(body))
-        .any(|&inst| func.dfg.insts[inst].op == TileOp::Dot || multiplies(func, inst))
 }
 
 /// By how much numbers grow with the program's number on an axis.
@@ -256,8 +250,8 @@ pub(super) fn ordered_program(
         }
         Executed::DealtOut { ctas, all } => {
             // So many sections, all alike, that one is two rounds, about, or as many as bring four programs of a head to CTAs at once.
-            let eighth = maker.number(ROUND_OF_HEAD.into(), number_type());
-            let pairs = number_of(maker, TileOp::Udiv, [counts[axis], eighth]);
+            let short = maker.number(PROGRAMS_FOR_TWO_ROUNDS.into(), number_type());
+            let pairs = number_of(maker, TileOp::Udiv, [counts[axis], short]);
             let pairs = number_of(maker, TileOp::Umax, [pairs, one]);
             let half = number_of(maker, TileOp::Imul, [ctas, pairs]);
             let rounded = number_of(maker, TileOp::Iadd, [all, half]);

@@ -370,8 +370,7 @@ impl Assignment {
     /// Where there are several products, the layouts of them that deal all warps to rows, for them and for what is computed in such
     /// a layout: what sums along the rows of one product and goes into the next then stays in its warp, if all do so.
     fn products_by_rows(&self, func: &TileFunction) -> Vec<(u32, usize)> {
-        let is_product =
-            |inst: Inst| matches!(func.dfg.insts[inst].op, TileOp::Dot | TileOp::DotStart);
+        let is_product = |inst: Inst| func.dfg.insts[inst].is_product();
         let mut products = 0;
         let mut by_rows: SmallVec<[LayoutId; 4]> = SmallVec::new();
         for data in self.graph.nodes.values() {

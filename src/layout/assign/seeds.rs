@@ -58,7 +58,7 @@ impl Assignment {
         let mut repeated = Vec::new();
         let multiplies = func
             .all_insts()
-            .any(|(_, inst)| matches!(func.dfg.insts[inst].op, TileOp::Dot | TileOp::DotStart));
+            .any(|(_, inst)| func.dfg.insts[inst].is_product());
         for (node, data) in &self.graph.nodes {
             if let Some(reduced) = data.reduced.or(data.scanned)
                 && data.shape.rank() > 1
