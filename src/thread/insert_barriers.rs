@@ -46,7 +46,8 @@ use std::collections::BTreeSet;
 
 use cranelift_entity::SecondaryMap;
 
-use crate::ir::attrs::{Attr, Attrs, SpecialReg, make};
+use super::group_barriers::{Head, OF_GROUPS, at_barrier, group_threads};
+use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::InstData;
 use crate::ir::effects::{Access, AccessSpace, How, OpClass, Proxy};
 use crate::ir::entities::{Block, Inst, Slot, Value};
@@ -54,8 +55,6 @@ use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
 use crate::ir::matrix_units::When;
 use crate::ir::ops::ThreadOp;
-use crate::ir::types::{Elem, ThreadType};
-use crate::layout::warpgroup;
 
 /// Accesses since the last barrier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -323,8 +322,12 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
                 with_barriers.push(match waiters {
                     Waiters::All if func.groups() == 1 => make_barrier(func),
                     Waiters::All | Waiters::Group => {
-                        let id = group.get_or_insert_with(|| group_number(func));
-                        make_group_barrier(func, id.1)
+                        let (_, own) = group.get_or_insert_with(|| {
+                            let mut head = Head::default();
+                            let own = head.group(func, OF_GROUPS);
+                            (head, own)
+                        });
+                        at_barrier(func, ThreadOp::GroupBarrier, &[*own], group_threads())
                     }
                 });
                 count += 1;
@@ -338,40 +341,10 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
         }
         func.order.replace(block, with_barriers);
     }
-    if let Some((mut list, _)) = group {
-        list.extend_from_slice(func.order.insts(func.entry));
-        func.order.replace(func.entry, list);
+    if let Some((head, _)) = group {
+        head.place(func);
     }
     count
-}
-
-/// Threads of a group of warps.
-fn group_threads() -> u32 {
-    32 * warpgroup::group_warps()
-}
-
-/// The number of the barrier of a thread's group, above that of all threads, and what computes it.
-fn group_number(func: &mut ThreadFunction) -> (Vec<Inst>, Value) {
-    let mut list = Vec::new();
-    let mut inst = |op, args: &[Value], attr: Option<Attr>| {
-        let mut data: InstData<Thread> = InstData::new(op, args);
-        data.attrs.extend(attr);
-        let made = func.dfg.make_inst(data, &[ThreadType::scalar(Elem::I32)]);
-        list.push(made);
-        func.dfg.insts[made].results[0]
-    };
-    let tid = inst(ThreadOp::Special, &[], Some(make::reg(SpecialReg::Tid)));
-    let bits = u64::from(group_threads().trailing_zeros());
-    let [bits, one] = [bits, 1].map(|n| inst(ThreadOp::Const, &[], Some(make::value(n))));
-    let group = inst(ThreadOp::Ushr, &[tid, bits], None);
-    let number = inst(ThreadOp::Iadd, &[group, one], None);
-    (list, number)
-}
-
-fn make_group_barrier(func: &mut ThreadFunction, number: Value) -> Inst {
-    let mut data: InstData<Thread> = InstData::new(ThreadOp::GroupBarrier, &[number]);
-    data.attrs.push(make::threads(group_threads()));
-    func.dfg.make_inst(data, &[])
 }
 
 /// The slots that engines access, and those that share bytes with them.

@@ -6,6 +6,7 @@ pub(crate) mod check_shared;
 pub mod delay_copies;
 pub mod drop_parameters;
 pub mod fence_copies;
+mod group_barriers;
 pub mod insert_barriers;
 pub mod multiply_by_reciprocals;
 pub mod place_shared;

@@ -12,7 +12,7 @@
 //!
 //! The unit executes what one group started while the other one computes, if they are half an iteration apart. Left to themselves they
 //! drift: whether they compute at the same time, and leave the unit idle, hangs on a register more or less in front of the loop.
-//! (Attention of 128 columns on an H100: the same loop took 907 or 960 us for 64 heads of 4,096 rows, by what stood in front of it, and 922
+//! (Attention of 128 columns on an H100, by PTX with and without these lines: the same loop took 907 or 960 us for 64 heads of 4,096 rows, by what stood in front of it, and 922
 //! in turns; 16 heads of 16,384 rows 3,485, 3,764 and 3,580; causal, 516 and 508, 1,845 and 1,778.) FlashAttention-3 (Shah and others, 2024) does
 //! so by hand.
 //!
@@ -23,25 +23,24 @@
 //! - A group that waits for its turn has behind it all that the other one had behind it in front of the same turn. In a turn nobody
 //!   arrives at a barrier that a producer waits for, so what the other group waits for there does not depend on this one.
 //!
-//! Barriers have two numbers of their own. The second group gives the first turn of all, where the program's threads are by themselves.
+//! Barriers have two numbers of their own ([`super::group_barriers`]). The second group gives the first turn of all, where the program's
+//! threads are by themselves; at the end the last turn is left, which nobody takes. Where waits are bounded
+//! ([`Asserts::Report`](crate::settings::Asserts::Report)), what a wait that gives up says stands between the products, and nobody takes turns.
 
+use super::group_barriers::{Head, OF_TURNS, at_barrier};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::domtree::DomTree;
 use crate::analysis::loops::Loops;
-use crate::ir::attrs::{Attr, Attrs, IntPred, SpecialReg, make};
-use crate::ir::dfg::InstData;
+use crate::ir::attrs::{Attrs, IntPred, make};
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
-use crate::ir::level::Thread;
 use crate::ir::ops::ThreadOp;
-use crate::ir::types::{Elem, ThreadType};
+use crate::ir::types::Elem;
 use crate::layout::warpgroup;
 
 /// Groups that take turns.
 const GROUPS: u32 = 2;
-/// The number of the first group's barrier; the second one's follows. Those of all threads and of groups are lower.
-const FIRST: u64 = 14;
 /// Products that a turn has at least: one of this iteration, and one of the next.
 const PRODUCTS: usize = 2;
 
@@ -176,7 +175,7 @@ fn next(func: &ThreadFunction, block: Block) -> Option<Block> {
 struct Numbers {
     own: Value,
     other: Value,
-    /// Whether the thread is of the second group, and true.
+    /// Whether the thread is of the second group.
     is_second: Value,
     always: Value,
 }
@@ -184,32 +183,15 @@ struct Numbers {
 impl Numbers {
     /// Computes them at the head of the function.
     fn new(func: &mut ThreadFunction) -> Numbers {
-        let mut list = Vec::new();
-        let mut inst = |op, args: &[Value], elem: Elem, attr: Option<Attr>| {
-            let mut data: InstData<Thread> = InstData::new(op, args);
-            data.attrs.extend(attr);
-            let made = func.dfg.make_inst(data, &[ThreadType::scalar(elem)]);
-            list.push(made);
-            func.dfg.insts[made].results[0]
-        };
-        let i32 = Elem::I32;
-        let tid = inst(
-            ThreadOp::Special,
-            &[],
-            i32,
-            Some(make::reg(SpecialReg::Tid)),
-        );
-        let bits = u64::from((32 * warpgroup::group_warps()).trailing_zeros());
-        let [bits, first, sum] = [bits, FIRST, 2 * FIRST + 1]
-            .map(|n| inst(ThreadOp::Const, &[], i32, Some(make::value(n))));
-        let always = inst(ThreadOp::Const, &[], Elem::I1, Some(make::value(1)));
-        let group = inst(ThreadOp::Ushr, &[tid, bits], i32, None);
-        let own = inst(ThreadOp::Iadd, &[group, first], i32, None);
-        let other = inst(ThreadOp::Isub, &[sum, own], i32, None);
-        let is_second = Some(make::ipred(IntPred::Ugt));
-        let is_second = inst(ThreadOp::Icmp, &[own, first], Elem::I1, is_second);
-        list.extend_from_slice(func.order.insts(func.entry));
-        func.order.replace(func.entry, list);
+        let mut head = Head::default();
+        let own = head.group(func, OF_TURNS);
+        let [first, sum] = [OF_TURNS, 2 * OF_TURNS + 1].map(|n| head.number(func, n));
+        let other = head.value(func, ThreadOp::Isub, &[sum, own], Elem::I32, None);
+        let above = Some(make::ipred(IntPred::Ugt));
+        let is_second = head.value(func, ThreadOp::Icmp, &[own, first], Elem::I1, above);
+        let truth = Some(make::value(1));
+        let always = head.value(func, ThreadOp::Const, &[], Elem::I1, truth);
+        head.place(func);
         Numbers {
             own,
             other,
@@ -218,23 +200,24 @@ impl Numbers {
         }
     }
 
-    fn make(func: &mut ThreadFunction, op: ThreadOp, args: &[Value]) -> Inst {
-        let mut data: InstData<Thread> = InstData::new(op, args);
-        data.attrs.push(make::threads(func.num_threads()));
-        func.dfg.make_inst(data, &[])
-    }
-
     /// The second group gives the first one its first turn.
     fn first_turn(&self, func: &mut ThreadFunction) -> Inst {
-        Numbers::make(func, ThreadOp::GroupArrive, &[self.other, self.is_second])
+        let args = [self.other, self.is_second];
+        at_barrier(func, ThreadOp::GroupArrive, &args, func.num_threads())
     }
 
     fn wait(&self, func: &mut ThreadFunction) -> Inst {
-        Numbers::make(func, ThreadOp::GroupBarrier, &[self.own])
+        at_barrier(
+            func,
+            ThreadOp::GroupBarrier,
+            &[self.own],
+            func.num_threads(),
+        )
     }
 
     fn pass(&self, func: &mut ThreadFunction) -> Inst {
-        Numbers::make(func, ThreadOp::GroupArrive, &[self.other, self.always])
+        let args = [self.other, self.always];
+        at_barrier(func, ThreadOp::GroupArrive, &args, func.num_threads())
     }
 }
 
