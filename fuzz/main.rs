@@ -12,6 +12,8 @@ mod ptxas;
 #[cfg(feature = "serde")]
 mod role_kernels;
 
+#[cfg(feature = "triton")]
+use std::collections::BTreeSet;
 #[cfg(feature = "serde")]
 use tilelift::fuzzing::{SEED, number};
 use tilelift::fuzzing::{
@@ -87,9 +89,15 @@ fn cache_files() {
 #[cfg(feature = "triton")]
 #[test]
 fn launch_inputs() {
-    let report = judge("launch_inputs", launch_inputs::check);
+    judge("launch_inputs", launch_inputs::check);
+    // By number and not by time: one in seventy is a map.
+    let notes = (0..1000).flat_map(|seed| match launch_inputs::check(seed) {
+        Verdict::Passed(notes) => notes,
+        other => panic!("seed {seed}: {other:?}"),
+    });
+    let notes: BTreeSet<&str> = notes.collect();
     for note in ["a manifest", "a map", "a descriptor"] {
-        assert!(report.notes.contains_key(note), "{note} was never read");
+        assert!(notes.contains(note), "{note} was never read");
     }
 }
 

@@ -519,9 +519,16 @@ fn groups_that_multiply_in_turns_come_to_their_end() {
             ptx.contains("bar.arrive") && ptx.contains("setmaxnreg"),
             "{causal}"
         );
-        kernel
-            .run([(length / 128) as u32, heads as u32], args)
-            .expect("it runs");
+        // Whose groups come to each other's barriers in the model of time, too.
+        let grid = [(length / 128) as u32, heads as u32];
+        let estimate = kernel.estimate(grid, args).expect("it compiles");
+        let estimate = estimate.expect("nobody waits for ever");
+        assert!(!estimate.guessed && estimate.micros > 1.0, "{estimate}");
+        // Where a wait may give up there are no turns to lose.
+        let bounded = kernel.debug(true).expect("it can be set up so");
+        let ptx = bounded.emit(Stage::Ptx, args).expect("it compiles");
+        assert!(!ptx.contains("bar.arrive"), "{causal}");
+        kernel.run(grid, args).expect("it runs");
         let found = out.read(&device.stream()).expect("it is there");
         for (head, row) in [(0, 0), (0, 383), (1, 127), (1, 128), (2, 200), (2, 383)] {
             let own = at(&q, head, row);
