@@ -23,7 +23,7 @@
 //! - A group that waits for its turn has behind it all that the other one had behind it in front of the same turn. In a turn nobody
 //!   arrives at a barrier that a producer waits for, so what the other group waits for there does not depend on this one.
 //!
-//! Barriers have two numbers of their own ([`super::group_barriers`]). The second group gives the first turn of all, where the program's
+//! Barriers have two numbers of their own (`group_barriers`). The second group gives the first turn of all, where the program's
 //! threads are by themselves; at the end the last turn is left, which nobody takes. Where waits are bounded
 //! ([`Asserts::Report`](crate::settings::Asserts::Report)), what a wait that gives up says stands between the products, and nobody takes turns.
 
