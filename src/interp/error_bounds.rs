@@ -140,6 +140,12 @@ pub(super) fn unit(scalar: Scalar) -> f64 {
     2.0f64.powi(-1 - format(scalar).mantissa_bits as i32)
 }
 
+/// What rounds to infinity, or would to numbers beyond the largest one.
+pub(super) fn limit(scalar: Scalar) -> f64 {
+    let most = format(scalar).to_f64(format(scalar).max_finite);
+    most + ulp(scalar, most) / 2.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

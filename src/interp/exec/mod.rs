@@ -67,7 +67,11 @@ impl Held {
     /// Replaces element number `i` by a single one.
     fn replace(&mut self, i: usize, single: &Held) {
         self.elems[i] = single.elems[0];
-        let slack = single.slack.first().copied().unwrap_or(0.0);
+        self.set_slack(i, single.slack.first().copied().unwrap_or(0.0));
+    }
+
+    /// Says how far element number `i` may be from what it is elsewhere.
+    fn set_slack(&mut self, i: usize, slack: f64) {
         if slack > 0.0 && self.slack.is_empty() {
             self.slack = vec![0.0; self.elems.len()];
         }

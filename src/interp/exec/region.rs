@@ -9,6 +9,7 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::Block;
 use crate::ir::level::Tile;
 
+use super::tolerance::Sizes;
 use super::{Flow, Held, Machine, Outcome, Results, malformed, operand, owned, required};
 
 impl Machine<'_> {
@@ -24,6 +25,7 @@ impl Machine<'_> {
             None => (0..bits).collect(),
         };
         let mut xs = self.many(&data.args)?;
+        let mut sizes = self.sizes(region, &xs);
         let mut folded = 0;
         for bit in order {
             let flag = 1 << (low + bit);
@@ -44,6 +46,14 @@ impl Machine<'_> {
                 for (x, c) in xs.iter_mut().zip(&combined) {
                     x.replace(left, c);
                 }
+                if let Some((_, sizes)) = &mut sizes {
+                    sizes[left] = sizes[left].with(sizes[right]);
+                }
+            }
+        }
+        if let Some((scalar, sizes)) = sizes {
+            for i in (0..shape.elements()).filter(|i| i & folded == 0) {
+                sizes[i].settle(scalar, &mut xs[0], i);
             }
         }
         let survivors = |x: &Held| {
@@ -70,6 +80,7 @@ impl Machine<'_> {
             None => vec![bits],
         };
         let mut xs = self.many(&data.args)?;
+        let sizes = self.sizes(region, &xs);
         let along = ((1usize << bits) - 1) << low;
         for start in (0..shape.elements()).filter(|i| i & along == 0) {
             let mut places: Vec<usize> = (0..1 << bits).map(|i| start | i << low).collect();
@@ -83,6 +94,13 @@ impl Machine<'_> {
             for (&i, elems) in places.iter().zip(scanned) {
                 for (x, elem) in xs.iter_mut().zip(&elems) {
                     x.replace(i, elem);
+                }
+            }
+            if let Some((scalar, sizes)) = &sizes {
+                let mut so_far = Sizes::default();
+                for &i in &places {
+                    so_far = so_far.with(sizes[i]);
+                    so_far.settle(*scalar, &mut xs[0], i);
                 }
             }
         }

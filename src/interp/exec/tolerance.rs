@@ -3,8 +3,10 @@
 mod dots;
 mod elements;
 mod memory;
+mod overflow;
 
 pub(super) use memory::combined;
+pub(super) use overflow::Sizes;
 
 use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -190,3 +190,92 @@ fn poles_and_bits_have_no_bound() {
         assert!(found[0].is_infinite(), "{body}: {found:?}");
     }
 }
+
+/// Of terms of both signs a sum may be infinite on the way; of one sign it is in any order, or in none.
+#[test]
+fn sums_that_overflow_by_their_order_have_no_bound() {
+    let reduce = "v8 = reduce v4 {axis = 0} : f32 {
+    block1(v10: f32, v11: f32):
+        v12 = fadd v10, v11 : f32
+        yield v12
+    }
+    v9 = splat v8 : f32[8]";
+    let big = 3.0e38;
+    let both = [big, big, -big, -big, 1.0, 1.0, 1.0, 1.0];
+    let apart = [big, -big, big, -big, 1.0, 1.0, 1.0, 1.0];
+    for xs in [both, apart] {
+        let found = distances(reduce, "f32", &xs).expect("it runs");
+        assert!(found[0].is_infinite(), "{xs:?}: {found:?}");
+    }
+    assert_eq!(distances(reduce, "f32", &[big; 8]), Ok([0.0; 8]));
+    let found = distances(reduce, "f32", &[big / 8.0; 8]).expect("it runs");
+    assert!(found[0] > 0.0 && found[0] < big.into(), "{found:?}");
+    let scan = reduce
+        .replace("reduce", "scan")
+        .replace("v8", "v9")
+        .replace(": f32 {", ": f32[8] {");
+    let scan = scan.split("    v9 = splat").next().expect("the scan");
+    let found = distances(scan, "f32", &both).expect("it runs");
+    assert_eq!((found[0], found[1]), (0.0, 0.0), "{found:?}");
+    assert!(found[2..].iter().all(|x| x.is_infinite()), "{found:?}");
+}
+
+/// A sum within a region that does more than that.
+#[test]
+fn overflow_in_a_region_has_no_bound() {
+    let body = "v8 = reduce v4 {axis = 0} : f32 {
+    block1(v10: f32, v11: f32):
+        v12 = fadd v10, v11 : f32
+        v13 = fmax v12, v10 {nan = ignore} : f32
+        yield v13
+    }
+    v9 = splat v8 : f32[8]";
+    let found = distances(body, "f32", &[3.0e38; 8]).expect("it runs");
+    assert!(found[0].is_infinite(), "{found:?}");
+}
+
+/// What the first of eight equal rows times a constant of 8 x 1 may differ by, by `precision`.
+fn product(precision: &str, factor: f32, xs: &[f32; 8]) -> f64 {
+    let bits = factor.to_bits();
+    let body = format!(
+        "v20 = const {{value = {bits}}} : i32[8,8]
+    v21 = bitcast v20 : f32[8,8]
+    v22 = expand_dims v4 {{axis = 0}} : f32[1,8]
+    v23 = broadcast v22 : f32[8,8]
+    v24 = const {{value = 0.0}} : f32[8,8]
+    v25 = dot v23, v21, v24 {{precision = {precision}}} : f32[8,8]
+    v9 = reduce v25 {{axis = 0}} : f32[8] {{
+    block1(v10: f32, v11: f32):
+        v12 = fmax v10, v11 {{nan = ignore}} : f32
+        yield v12
+    }}"
+    );
+    distances(&body, "f32", xs).expect("it runs")[0]
+}
+
+/// The small parts of `tf32x3` end at 2^-136, and sums of the least numbers round to the least of all.
+#[test]
+fn products_of_the_least_numbers_have_bounds() {
+    let found = product("tf32x3", 1.0, &[1e-39; 8]);
+    assert!(
+        found > 8.0 * (2.0f64).powi(-136) && found < 1e-39,
+        "{found:e}"
+    );
+    let found = product("ieee", 1.0, &[1e-39; 8]);
+    assert!(found < 20.0 * (2.0f64).powi(-149), "{found:e}");
+    let found = product("ieee", 0.3, &[1e-44; 8]);
+    assert!(found >= 4.0 * (2.0f64).powi(-149), "{found:e}");
+    // A factor that may be seen as 0, times infinity.
+    assert!(product("tf32x3", f32::INFINITY, &[1e-41; 8]).is_infinite());
+    assert_eq!(product("ieee", f32::INFINITY, &[1e-41; 8]), 0.0);
+}
+
+#[test]
+fn products_that_overflow_by_their_order_have_no_bound() {
+    let (big, small) = (3.0e38, 1.0);
+    let both = [big, big, -big, -big, small, small, small, small];
+    assert!(product("ieee", 1.0, &both).is_infinite());
+    assert_eq!(product("ieee", 1.0, &[big; 8]), 0.0);
+    let found = product("ieee", 1.0, &[big / 16.0; 8]);
+    assert!(found > 0.0 && found < big.into(), "{found:e}");
+}

@@ -2,7 +2,7 @@
 
 use super::super::{Machine, Outcome, operand, required};
 use super::{Slack, number};
-use crate::interp::error_bounds::{ulp, unit};
+use crate::interp::error_bounds::{limit, ulp, unit};
 use crate::ir::attrs::{Attrs, DotPrecision};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::Value;
@@ -39,6 +39,34 @@ impl FewBits {
     }
 }
 
+/// Where a sum ends, whatever the order of its terms.
+enum Range {
+    /// Among the finite numbers.
+    Within,
+    /// At infinity.
+    Beyond,
+    /// At either.
+    Open,
+}
+
+impl Range {
+    /// Of a sum of terms of these sizes that comes to `exact` but for `error`, is made as `sum`, and rounded to `scalar`.
+    fn of(sum: Scalar, scalar: Scalar, sizes: f64, exact: f64, error: f64) -> Range {
+        let has_one_sign = sizes - exact <= error;
+        let (least, most) = match has_one_sign {
+            true => (exact - error, exact + error),
+            false if sizes + error < limit(sum) => (exact - error, exact + error),
+            // Partial sums may be anywhere.
+            false => (0.0, f64::INFINITY),
+        };
+        match limit(scalar) {
+            limit if most < limit => Range::Within,
+            limit if least >= limit => Range::Beyond,
+            _ => Range::Open,
+        }
+    }
+}
+
 impl Machine<'_> {
     /// See the section on products of matrices in [`crate::ir`].
     pub(super) fn dot_slack(
@@ -68,6 +96,16 @@ impl Machine<'_> {
             true => (2.0f64).powi(-10),
             false => 0.0,
         };
+        // The small part of a factor ends where the numbers of 11 bits do, and what is 0 times infinity is none.
+        let lost = match is_wide && precision == DotPrecision::Tf32x3 {
+            true => (2.0f64).powi(-135),
+            false => 0.0,
+        };
+        let sum = match scalar {
+            Scalar::F64 => Scalar::F64,
+            _ => Scalar::F32,
+        };
+        let least = ulp(sum, 0.0);
         let is_short = elem(x).is_float() && elem(x).bits() == 8;
         let few = data.imprecise().map_or(0, |&n| n as usize);
         let few = (is_short && FewBits::STEP <= few).then_some(FewBits(few));
@@ -80,6 +118,9 @@ impl Machine<'_> {
             let mut moved = slack.of(acc, flat);
             let mut is_whole = sizes.fract() == 0.0;
             let first = sizes + moved;
+            let mut exact = number(elem(acc), accs[flat]);
+            let mut factors = 0.0;
+            let mut has_special = !exact.is_finite();
             let mut terms = Vec::new();
             for k in 0..inner {
                 let (i, j) = (
@@ -89,6 +130,13 @@ impl Machine<'_> {
                 let (a, b) = (size(elem(x), xs[i]), size(elem(y), ys[j]));
                 let (da, db) = (slack.of(x, i), slack.of(y, j));
                 sizes += a * b;
+                exact += number(elem(x), xs[i]) * number(elem(y), ys[j]);
+                factors += a + b;
+                let is_special = !(a.is_finite() && b.is_finite());
+                has_special |= is_special;
+                if is_special && a.min(b) < lost {
+                    return f64::INFINITY;
+                }
                 is_whole &= (a * b).fract() == 0.0;
                 if few.is_some() {
                     terms.push((a + da) * (b + db));
@@ -97,25 +145,25 @@ impl Machine<'_> {
                     moved += a * db + b * da + da * db + cut * a * b;
                 }
             }
-            let total = number(elem(acc), bits);
-            if !scalar.is_float() || !total.is_finite() {
+            if !scalar.is_float() || has_special {
                 return moved;
             }
-            let exact = few.map_or(1.0 / u, |_| 1.0 / FewBits::UNIT);
-            let own = match is_whole && cut == 0.0 && sizes <= exact {
+            let whole = few.map_or(1.0 / u, |_| 1.0 / FewBits::UNIT);
+            let own = match is_whole && cut == 0.0 && sizes <= whole {
                 true => 0.0,
                 false => {
                     let few = few.map_or(0.0, |few| few.cut(first, &terms));
-                    (inner as f64 + 2.0) * u * sizes + few
+                    (inner as f64 + 2.0) * (u * sizes + least) + few
                 }
             };
-            moved
-                + own
-                + if moved + own > 0.0 {
-                    ulp(scalar, total)
-                } else {
-                    0.0
-                }
+            let moved = moved + own + lost * factors;
+            let total = number(elem(acc), bits);
+            match Range::of(sum, scalar, sizes, exact.abs(), moved) {
+                Range::Beyond => 0.0,
+                Range::Open => f64::INFINITY,
+                Range::Within if moved > 0.0 => moved + ulp(scalar, total),
+                Range::Within => 0.0,
+            }
         };
         Ok(self.get(result)?.iter().enumerate().map(of).collect())
     }

@@ -150,6 +150,17 @@ impl Machine<'_> {
         for (i, (found, &bits)) in found.iter_mut().zip(results).enumerate() {
             let y = float::to_f64(scalar, bits);
             if !y.is_finite() {
+                // Of finite terms another order may not get there.
+                let is_finite = |index: usize| -> Outcome<bool> {
+                    Ok(float::to_f64(scalar, self.arg(data, index)?[i]).is_finite())
+                };
+                if own.is_none()
+                    && is_finite(0)?
+                    && is_finite(1)?
+                    && is_finite(data.args.len() - 1)?
+                {
+                    *found = f64::INFINITY;
+                }
                 continue;
             }
             *found += match own {
@@ -238,11 +249,13 @@ fn moved_by(elem: Elem, bits: u64, slack: f64, up: bool) -> u64 {
         );
     }
     let x = float::to_f64(scalar, bits);
-    if !x.is_finite() {
-        return bits;
-    }
     let rounding = if up { Rounding::Up } else { Rounding::Down };
     let format = format(scalar);
+    if !x.is_finite() {
+        // Elsewhere it may be any number.
+        let other = format.from_f64(sign * f64::INFINITY, rounding, format.overflow());
+        return if slack.is_infinite() { other } else { bits };
+    }
     let by = slack.max(f64::MIN_POSITIVE);
     let mut target = x + sign * by;
     if target == x {
