@@ -201,6 +201,8 @@ pub(crate) fn run(
     let hints: Vec<ParamHints> = func.param_hints.iter().map(ParamHints::unasked).collect();
     // Said of the first plan, which is what the author asked for.
     let mut refusal = None;
+    // The registers that products by warpgroups need, which are too many.
+    let mut by_groups = None;
     let (tile, thread, done, shared, barriers, (ptx, ptx_version, machine)) = loop {
         let mut tile = func.clone();
         tile.param_hints.clone_from(&hints);
@@ -223,14 +225,22 @@ pub(crate) fn run(
         let most = whole
             .and_then(|whole| whole.max_registers)
             .map_or(first, u32::from);
-        if has_started_dots(&tile) && needed > most + TOO_HIGH {
+        if has_started_dots(&tile) && needed > most + TOO_HIGH && by_groups.is_none() {
             match tile.producer() {
                 _ if resources.small_boxes && holds_small_boxes(&tile) => {
                     resources.small_boxes = false;
                 }
                 Some(_) => resources.roles = Policy::Never,
-                None => resources.warpgroup_units = false,
+                None => {
+                    by_groups = Some(needed);
+                    resources.warpgroup_units = false;
+                }
             }
+            continue;
+        }
+        if !resources.warpgroup_units && by_groups.is_some_and(|groups| groups < needed) {
+            // Other units need even more.
+            resources.warpgroup_units = true;
             continue;
         }
         if most > first {

@@ -171,6 +171,41 @@ pub fn cost_of_reads(offsets: &Offsets, elem_bytes: u32, readers: &[&LinearLayou
     each.sum()
 }
 
+/// What an access to a block in shared memory takes of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trips {
+    /// Instructions.
+    pub instructions: u32,
+    /// Trips of 128 bytes through the banks.
+    pub wavefronts: u32,
+}
+
+/// Loading a block into registers: rows of matrices together, four at a time, where those are the layout's, else the runs that each
+/// thread has.
+pub fn trips(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips {
+    let of = |columns: &[u32]| -> Vec<u32> { columns.iter().map(|&c| offsets.of(c)).collect() };
+    let count = layout.num_registers();
+    let inner = word_columns(layout, elem_bytes);
+    match rows(layout, inner, offsets, elem_bytes) {
+        Some(rows) => {
+            let matrices = count >> inner.len();
+            Trips {
+                instructions: matrices.div_ceil(4),
+                wavefronts: matrices << conflicts(&of(&rows.columns), CHUNK),
+            }
+        }
+        None => {
+            let run = run_bits(layout, offsets, elem_bytes);
+            let bytes = (elem_bytes << run) << LOG2_LANES;
+            Trips {
+                instructions: count >> run,
+                wavefronts: (count >> run) * bytes.div_ceil(LINE)
+                    << conflicts_of_runs(layout, offsets, elem_bytes),
+            }
+        }
+    }
+}
+
 /// Conflicts of loads of runs of elements: of wide ones fewer lanes are served at once.
 fn conflicts_of_runs(reader: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> u32 {
     let bytes = elem_bytes << run_bits(reader, offsets, elem_bytes);
@@ -272,6 +307,32 @@ mod tests {
         // Eight rows of 16 bytes, 64 bytes apart, and permuted.
         assert_eq!(conflicts(&[64, 128, 256], 16), 2);
         assert_eq!(conflicts(&[64, 128 | 16, 256 | 32], 16), 0);
+    }
+
+    /// A block of 64 x 64 halves with permuted pieces of 16 bytes, on four warps.
+    #[test]
+    fn trips_are_counted_by_instructions_and_banks() {
+        let shape = Shape::new(&[64, 64]).expect("powers of two");
+        let memory = swizzled(shape, 1, 2, CHUNK, 1);
+        let offsets = Offsets::new(&memory, 2).expect("a layout of memory");
+        let by = |columns: &str| LinearLayout::parse(columns, shape).expect("a layout");
+        let found = |layout: &LinearLayout| {
+            let found = trips(layout, &offsets, 2);
+            (found.instructions, found.wavefronts)
+        };
+        // Whole pieces: four of each thread, and 512 bytes of a warp in four trips.
+        let pieces = named::coalesced(shape, &[1, 0], 8, 4).expect("a layout");
+        assert_eq!(found(&pieces), (4, 16));
+        // Sums of a unit: as many bytes, in rows of eight lines; pairs of them in the other order by words.
+        let sums = by("{reg=[1,512,8,16,32], lane=[2,4,64,128,256], warp=[1024,2048]}");
+        assert_eq!(found(&sums), (4, 16));
+        let words = by("{reg=[1,512,8,16,32], lane=[4,2,64,128,256], warp=[1024,2048]}");
+        assert_eq!(found(&words), (16, 16));
+        // A row for each lane, halves apart: every one by itself, and eight lanes in a bank.
+        let rows = by("{reg=[2,4,8,16,32], lane=[64,128,256,512,1024], warp=[2048,1]}");
+        let (instructions, wavefronts) = found(&rows);
+        assert_eq!(instructions, 32);
+        assert!(wavefronts >= 4 * 32, "{wavefronts}");
     }
 
     #[test]

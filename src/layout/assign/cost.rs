@@ -9,6 +9,7 @@ use super::pbqp::Cost;
 use crate::ir::attrs::MmaUnit;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::layout::convert::stays_in_warps;
+use crate::layout::swizzle::Trips;
 use crate::layout::{gather, matrix};
 use crate::linear_layout::gf2;
 use crate::linear_layout::layout::{HwDim, LinearLayout};
@@ -131,6 +132,11 @@ fn lines(layout: &LinearLayout, access: &AccessShape) -> Cost {
     let near = ((1u32 << width.min(line)) - 1) << shape.bit_offset(access.dim);
     let apart = |&&column: &&u32| column & !near != 0;
     1 << layout.columns(HwDim::Lane).iter().filter(apart).count()
+}
+
+/// Loading a block from shared memory.
+pub(super) fn shared(trips: Trips) -> Cost {
+    Cost::from(trips.instructions) * ACCESS + Cost::from(trips.wavefronts) * WAVEFRONT
 }
 
 /// Combining the elements along `axis`, `words` 32-bit words each.

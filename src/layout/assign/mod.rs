@@ -41,12 +41,14 @@ use crate::settings::Target;
 use crate::settings::diversity::Choices;
 use graph::{Graph, MAX_CANDIDATES, Need, Node};
 use pbqp::{Cost, Problem};
+use places::Places;
 use rewrite::Rewriter;
 use views::{LayoutStep, Views};
 
 mod cost;
 mod graph;
 mod pbqp;
+mod places;
 mod rewrite;
 mod rings;
 mod seeds;
@@ -82,6 +84,7 @@ pub fn assign_layouts(
         graph,
         views: Views::default(),
         accesses: FxHashMap::default(),
+        places: Places::default(),
         pending: Vec::new(),
         num_warps: func.num_warps(),
     };
@@ -90,6 +93,7 @@ pub fn assign_layouts(
         assignment.offer_any(&mut choices);
     }
     assignment.seed(func, axis, target);
+    assignment.find_places(func);
     assignment.propagate();
     assignment.complete();
     assignment.keep_in_flight(func);
@@ -116,6 +120,7 @@ struct Assignment {
     views: Views,
     /// How the accesses among the nodes see memory.
     accesses: FxHashMap<Node, cost::AccessShape>,
+    places: Places,
     /// Nodes with a candidate that their neighbours have not heard of.
     pending: Vec<(Node, LayoutId)>,
     num_warps: u32,
@@ -327,7 +332,7 @@ impl Assignment {
             }
             (None, None) => match data.scanned {
                 Some(axis) => cost::scan(layout, usize::from(axis), operand_bits(func, inst)),
-                None => cost::elementwise(layout, op),
+                None => cost::elementwise(layout, op) + self.places.cost(func, inst, layout),
             },
         };
         debug_assert!(op != TileOp::ConvertLayout, "layouts are assigned once");

@@ -60,7 +60,7 @@ pub(super) fn assign(func: &mut TileFunction) {
 }
 
 /// How units read each ring in place.
-fn readers(func: &TileFunction) -> FxHashMap<Slot, Vec<Reader>> {
+pub(super) fn readers(func: &TileFunction) -> FxHashMap<Slot, Vec<Reader>> {
     let mut found: FxHashMap<Slot, Vec<Reader>> = FxHashMap::default();
     for (_, inst) in func.insts_with(TileOp::DotStart) {
         let data = &func.dfg.insts[inst];
