@@ -635,6 +635,31 @@ fn sums_of_warpgroups_share_their_names_with_nothing() {
     }
 }
 
+/// A chunk that warpgroups read where it stands, and that threads scale on its way to another product: they take whole pieces of its rows.
+#[test]
+fn what_units_read_in_place_is_loaded_by_rows() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/recurrent.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    let module = Module::parse(path, &text).expect("the file parses");
+    for (name, blocks, warps) in [
+        ("retention", "64, 64", 4),
+        ("gated", "64, 64", 4),
+        ("retention", "128, 128", 8),
+    ] {
+        let pointers = ["*fp16:16"; 4].join(", ");
+        let signature = format!("{pointers}, *fp32:16, i32:16, 128, 128, {blocks}");
+        let args = parse_signature(&signature).expect("the signature parses");
+        let mut spec = Specialization::new(args, Target::SM_90A);
+        (spec.num_warps, spec.num_stages) = (warps, Some(2));
+        let kernel = module.lower(Some(name), &spec).expect("it is right");
+        let kernel = compiled(&kernel, Target::SM_90A);
+        let single = ["ld.shared.b16", "st.shared.b16"].map(|op| kernel.ptx.matches(op).count());
+        let what = format!("{name} {blocks}");
+        assert_eq!(single, [0, 0], "{what}");
+        assert!(kernel.ptx.contains("wgmma.mma_async"), "{what}");
+    }
+}
+
 /// Rows of numbers that a loop's products need come with the matrices, where threads have registers for two loops of it, too.
 #[test]
 fn small_boxes_come_beside_large_ones() {

@@ -149,3 +149,29 @@ for m, n, k, ty, turned in ((40, 24, 40, "f16", False), (33, 48, 24, "bf16", Tru
     for constant in (*BLOCKS, 2, turned, "fp32", "'tf32'"):
         case.constant(constant)
     case.print()
+
+heads, length, d, e = 2, 64, 16, 32
+q, k, v = normal(heads, length, d), normal(heads, length, d), normal(heads, length, e)
+decays = np.array([0.0, -0.125], np.float32)
+gates = np.round(-random.random((heads, length)), 3).astype(np.float32)
+for kernel, logs in (("retention", np.arange(1, length + 1) * decays[:, None]), ("gated", gates.cumsum(1))):
+    decay = np.exp2(np.where(np.tri(length, dtype=bool), logs[:, :, None] - logs[:, None, :], -np.inf))
+    out = (wide(q) @ wide(k).transpose(0, 2, 1) * decay) @ wide(v)
+    # Scores, the state and what is added to it are rounded to f16: of 64 terms of size 4 by parts of 2^-11 each.
+    case = Case("recurrent.py", kernel, [2, heads]).out("out", "f32", few(out), "rel 2e-3 abs 6e-2").data("q", "f16", q).data("k", "f16", k).data("v", "f16", v)
+    case.data("decays", "f32", decays) if kernel == "retention" else case.data("gates", "f32", gates)
+    case.number("length", "i32", length)
+    for constant in (d, e, 16, 16):
+        case.constant(constant)
+    case.print()
+
+batch, height, width, channels, filters, side = 2, 5, 7, 32, 24, 3
+x, w = whole((batch, height, width, channels)), whole((filters, side, side, channels))
+padded = np.pad(wide(x), ((0, 0), (1, 1), (1, 1), (0, 0)))
+out = sum(padded[:, i : i + height, j : j + width] @ wide(w)[:, i, j].T for i in range(side) for j in range(side))
+case = Case("recurrent.py", "convolve", [3, 2]).out("out", "f32", out, "exact").data("x", "f16", x).data("w", "f16", w)
+for name, number in (("batch", batch), ("height", height), ("width", width), ("channels", channels), ("filters", filters)):
+    case.number(name, "i32", number)
+for constant in (side, 32, 16, 16):
+    case.constant(constant)
+case.print()
