@@ -98,7 +98,7 @@ BF16, FP8, TF32 = "sums and products of bf16 are those of bits", "roundings to 8
 KNOWN = {
     ("batched_matmul", "*fp32"): TF32,
     ("thin_matmul", "*bf16"): BF16,
-    ("int4_matmul", "*bf16"): BF16,
+    ("int4_matmul", "*fp32, *bf16"): BF16,
     ("scaled_matmul", "*bf16, *fp8e5"): BF16,
     ("block_scaled_matmul", "*bf16, *fp8e5"): BF16,
     ("few_rows", "*bf16"): BF16,

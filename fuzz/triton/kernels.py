@@ -1,7 +1,7 @@
 """Random kernels in Triton's language: texts with a `# run:` line each, valid for compiled code and for Triton's interpreter.
 
 What is undefined is not made: no quotient by zero, no shift by more than the width, no float that leaves an integer's range. Of
-floats the greatest size is known, so that there are neither infinities nor NaNs; what Triton's interpreter does otherwise than
+floats the greatest size is known, so that infinities and NaNs come from memory alone, in a fifth of the kernels; what Triton's interpreter does otherwise than
 compiled code (`deviations.py`) is left out, too.
 """
 import random
@@ -72,6 +72,8 @@ class Writer:
         self.elements = self.count * self.programs
         self.values, self.scalars = [], []
         self.zeros_are_open = False
+        # Whether buffers of floats have infinities and NaNs.
+        self.is_wild = r.random() < 0.2
 
     # Text.
 
@@ -104,7 +106,7 @@ class Writer:
         if ty == "i1":
             fill = f"uniform({seed},0,1)"
         elif is_float(ty) or ty == "bf16":
-            fill = f"uniform({seed},-4,4)"
+            fill = f"normal({seed}) special" if self.is_wild else f"uniform({seed},-4,4)"
         else:
             low, high = (0, (1 << bits_of(ty)) - 1) if ty[0] == "u" else (-(1 << (bits_of(ty) - 1)), (1 << (bits_of(ty) - 1)) - 1)
             high = min(high, (1 << 63) - 1)
@@ -180,6 +182,13 @@ class Writer:
         """A value whose size is no greater."""
         if value.size <= size:
             return value
+        if is_float(value.ty) and self.is_wild:
+            # Of minima with NaNs Triton's interpreter thinks otherwise.
+            name = self.name("w")
+            self.line(f"{name} = {value.text}")
+            text = f"tl.where({name} > {-float(size)}, tl.where({name} < {float(size)}, {name}, {float(size)}), {-float(size)})"
+            text += f".to({LONG[value.ty]})" if value.ty == "fp16" else ""
+            return Value(text, value.ty, value.shape, size)
         if is_float(value.ty):
             text = self.r.choice(["tl.minimum(tl.maximum({}, {}), {})", "tl.clamp({}, {}, {})"])
             text = text.format(value.text, -float(size), float(size))
@@ -422,5 +431,7 @@ class Writer:
             text = f"{name}({a.text}, b={b.text}, k={k})"
         else:
             self.helpers.append(f"@triton.jit\ndef {name}(a, b, k: tl.constexpr):\n    return {body}, b\n")
-            text = f"{name}({a.text}, {b.text}, {k})[{r.randrange(2)}]"
+            which = r.randrange(2)
+            text = f"{name}({a.text}, {b.text}, {k})[{which}]"
+            return Value(text, a.ty, self.shape_of(b) if which else self.shape_of(a, b), most)
         return Value(text, a.ty, self.shape_of(a, b), most)

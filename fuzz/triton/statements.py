@@ -129,7 +129,7 @@ class Kernel(Writer):
     def keep_loaded(self, text, ty, shape):
         if ty == "bf16":
             text, ty = text + ".to(tl.float32)", "fp32"
-        return self.assign(Value(text, ty, shape, 4.0))
+        return self.assign(Value(text, ty, shape, float("inf") if self.is_wild else 4.0))
 
     def block_pointer(self, ty):
         """A box of a matrix, at its edge or beyond it."""
@@ -230,6 +230,7 @@ class Kernel(Writer):
         extent = self.count if axis is None else self.shape[axis]
         ops = ["sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce", "indices"]
         op = r.choices(ops, [6, 3, 3, 2, 2, 2, 4, 1])[0]
+        value = self.bounded(value, 1e4) if self.is_wild and is_float(value.ty) else value
         ty, size = value.ty, value.size
         self.leave_zeros_open(ty)
         if op == "xor_sum" and is_float(ty):
@@ -273,6 +274,7 @@ class Kernel(Writer):
         r = self.r
         axis = r.randrange(len(self.shape))
         value = self.some()
+        value = self.bounded(value, 1e4) if self.is_wild and is_float(value.ty) else value
         ty, size = value.ty, value.size
         if is_float(ty):
             value, _ = self.fits(value, ty, 16.0 if ty == "fp16" else LARGEST[ty] / 1e4)
@@ -294,6 +296,7 @@ class Kernel(Writer):
         """The elements of a block in another order."""
         r = self.r
         value = self.whole()
+        value = self.assign(self.bounded(value, 1e4)) if self.is_wild and is_float(value.ty) else value
         v, ty, size = value.text, value.ty, value.size
         axis = r.randrange(len(self.shape))
         forms = ["flip", "gather", "join", "sort", "turn", "interleave", "halves"]
@@ -378,7 +381,7 @@ class Kernel(Writer):
             name = self.name()
             self.line(f"{name} = {start.text}")
             text, size = f"tl.dot({left}, {right}, {name}{precise})", size + 1000.0
-        return self.assign(Value(text, result, self.shape, size))
+        return self.assign(Value(text, result, self.shape, float("inf") if self.is_wild else size))
 
     # Control.
 

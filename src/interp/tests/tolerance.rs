@@ -190,3 +190,34 @@ fn poles_and_bits_have_no_bound() {
         assert!(found[0].is_infinite(), "{body}: {found:?}");
     }
 }
+
+/// What is gathered brings its bound along; where the index is open, as where the values of a histogram are, so is all.
+#[test]
+fn gathers_bring_bounds_along() {
+    let mixed = "v8 = exp2 v4 : f32[8]
+    v20 = const {value = 4} : i32[8]
+    v21 = icmp v2, v20 {ipred = slt} : i1[8]
+    v22 = select v21, v8, v4 : f32[8]
+    v23 = const {value = 7} : i32[8]
+    v24 = isub v23, v2 : i32[8]
+    v9 = gather v22, v24 {axis = 0} : f32[8]";
+    let found = distances(mixed, "f32", &XS).expect("it runs");
+    assert_eq!(
+        found.map(|d| d > 0.0),
+        [false, false, false, false, true, true, true, true]
+    );
+    assert_eq!(found[5], 2.6 * 4.0 * f64::from(f32::EPSILON));
+    // 2^1 is a little less or more than 2, or 2, for whoever rounds otherwise.
+    let index = "v8 = exp2 v4 : f32[8]
+    v20 = fptosi v8 : i32[8]
+    v21 = const {value = 7} : i32[8]
+    v22 = and v20, v21 : i32[8]";
+    let xs = [1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5];
+    for (op, ty) in [
+        ("v9 = gather v4, v22 {axis = 0} : f32[8]", "f32"),
+        ("v9 = histogram v20 : i32[8]", "i32"),
+    ] {
+        let found = distances(&format!("{index}\n    {op}"), ty, &xs);
+        assert_eq!(found, Ok([f64::INFINITY; 8]), "{op}");
+    }
+}
