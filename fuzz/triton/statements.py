@@ -379,7 +379,7 @@ class Kernel(Writer):
             start = self.some([result], 1)
             start = self.bounded(start, 1000.0) if is_float(result) else start
             name = self.name()
-            self.line(f"{name} = {start.text}")
+            self.line(f"{name} = {start.text}.to({LONG[result]})")
             text, size = f"tl.dot({left}, {right}, {name}{precise})", size + 1000.0
         return self.assign(Value(text, result, self.shape, float("inf") if self.is_wild else size))
 
