@@ -404,7 +404,7 @@ iota(0), normal(SEED), uniform(SEED,LOW,HIGH) or a list [1,2,3]. After `;` stand
 `expect out within rel 1e-6`, `expect error WORDS`, `expect printed LINE`. In a .tir file the line is `; run: grid(4) ..`.
 What no `expect` is about is compared within the bounds that the ops of the kernel state; --exact compares bits.
 
-Buffers come from files of NumPy and go to them:
+Buffers come from files of NumPy and go to them, and `; expect out = @other.npy` is what another program left in one:
   tilelift run add.py -n add -s "*fp32, *fp32, i32, 256" --args "grid(4) x=@x.npy out=f32[1000] zeros n=1000" --save out.npy
 PTX runs on the emulator; parameters have their names in PTX, of kernel_param_0 the end will do:
   tilelift run add.ptx --args "grid(4) block(128) shared(0) param_0=f32[512] iota(0) param_1=512"

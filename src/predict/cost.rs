@@ -238,3 +238,85 @@ pub(super) fn varying(func: &ThreadFunction) -> EntitySet<Value> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse::parse_thread;
+
+    const TEXT: &str = r#"thread @k(v0 "x": ptr<f32> {divisible = 16}, v1 "n": i32) warps(1) {
+    slot0 = 512 bytes align 16 at 0
+block0:
+    v3 = special {reg = tid} : i32
+    v4 = const {value = 2} : i32
+    v5 = iadd v1, v4 : i32
+    v6 = iadd v3, v4 : i32
+    v7 = sext v6 : i64
+    v8 = imul v6, v6 : i32
+    v9 = sdiv v6, v4 : i32
+    v10 = addptr v0, v6 : ptr<f32>
+    v11 = ld v10 : f32 x 4
+    v12 = exp2 v11 : f32 x 4
+    v13 = fdiv v12, v11 : f32 x 4
+    v14 = fdiv_rn v13, v11 : f32 x 4
+    v15 = sqrt v14 : f32 x 4
+    v16 = fadd v15, v11 : f32 x 4
+    v17 = bitcast v16 : i32 x 4
+    v18 = rearrange v16 {map = [0]} : f32
+    v19 = shfl_bfly v18 {mask = 1} : f32
+    v20 = slot_addr {slot = slot0} : ptr<f32, shared>
+    v21 = addptr v20, v3 : ptr<f32, shared>
+    st v21, v19 {slot = slot0}
+    bar {id = 0, threads = 32}
+    v22 = ld v21 {slot = slot0} : f32
+    st v10, v16
+    return
+}
+"#;
+
+    #[test]
+    fn instructions_take_what_their_units_do() {
+        let func = parse_thread(TEXT).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let varying = varying(&func);
+        let insts = func.all_insts().map(|(_, inst)| inst);
+        let found = insts.map(|inst| {
+            let cost = cost(&func, inst, &varying);
+            let units = [cost.issued, cost.simple, cost.special, cost.shared];
+            assert_eq!(cost.products, 0.0);
+            (
+                func.dfg.insts[inst].op.info().name,
+                units,
+                cost.depth,
+                cost.latency,
+            )
+        });
+        // Instructions issued, on integers, on special functions; bytes; which depend on each other; clocks.
+        let expected = [
+            ("special", [0.0, 0.0, 0.0, 0.0], 0.0, 0.0),
+            ("const", [0.0, 0.0, 0.0, 0.0], 0.0, 0.0),
+            ("iadd", [0.5, 0.0, 0.0, 0.0], 1.0, 0.0),
+            ("iadd", [1.0, 1.0, 0.0, 0.0], 1.0, 0.0),
+            ("sext", [2.0, 2.0, 0.0, 0.0], 1.0, 0.0),
+            ("imul", [1.0, 0.0, 0.0, 0.0], 1.0, 0.0),
+            ("sdiv", [20.0, 20.0, 0.0, 0.0], 20.0, 0.0),
+            ("addptr", [2.0, 2.0, 0.0, 0.0], 1.0, 0.0),
+            ("ld", [1.0, 0.0, 0.0, 1024.0], 0.0, 0.0),
+            ("exp2", [8.0, 0.0, 4.0, 0.0], 0.0, 22.0),
+            ("fdiv", [24.0, 0.0, 4.0, 0.0], 0.0, 26.0),
+            ("fdiv_rn", [48.0, 0.0, 4.0, 0.0], 0.0, 32.0),
+            ("sqrt", [16.0, 0.0, 4.0, 0.0], 0.0, 24.0),
+            ("fadd", [4.0, 0.0, 0.0, 0.0], 1.0, 0.0),
+            ("bitcast", [0.0, 0.0, 0.0, 0.0], 0.0, 0.0),
+            ("rearrange", [0.0, 0.0, 0.0, 0.0], 0.0, 0.0),
+            ("shfl_bfly", [1.0, 0.0, 0.0, 128.0], 0.0, 24.0),
+            ("slot_addr", [0.0, 0.0, 0.0, 0.0], 0.0, 0.0),
+            ("addptr", [1.0, 1.0, 0.0, 0.0], 1.0, 0.0),
+            ("st", [1.0, 0.0, 0.0, 128.0], 0.0, 0.0),
+            ("bar", [1.0, 0.0, 0.0, 0.0], 1.0, 0.0),
+            ("ld", [1.0, 0.0, 0.0, 128.0], 0.0, 0.0),
+            ("st", [1.0, 0.0, 0.0, 1024.0], 0.0, 0.0),
+            ("return", [1.0, 0.0, 0.0, 0.0], 1.0, 0.0),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+    }
+}

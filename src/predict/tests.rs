@@ -156,3 +156,35 @@ fn a_slower_device_takes_longer() {
     let ratio = micros(halved) / micros(figures);
     assert!((1.7..2.1).contains(&ratio), "{ratio}");
 }
+
+/// A launch with other figures of the device takes longer by what waits for them.
+#[test]
+fn latencies_count_where_somebody_waits() {
+    let figures = Figures::of(Target::SM_90A).expect("it has figures");
+    let micros = |text: &str, n: i64, figures: Figures| {
+        let func = parse_tile(text).expect("a kernel");
+        let model = Model::on(&func, Target::SM_90A, &Options::DEFAULT, figures);
+        let model = model.expect("it compiles");
+        estimate(&model, 1, &[None, None, Some(n)]).micros
+    };
+    // As many clocks more as a microsecond has.
+    let clock = figures.clock;
+    type Change = fn(&mut Figures, f64);
+    let changes: [(&str, Change, f64, f64); 6] = [
+        ("l2", |f, clock| f.l2_latency += clock, 1.0, 4.0),
+        ("memory", |f, clock| f.dram_latency += clock, 1.0, 4.0),
+        ("launch", |f, _| f.launch += 1.0, 1.0, 1.0),
+        ("shared", |f, clock| f.shared_latency += clock, 0.0, 0.0),
+        ("boxes", |f, clock| f.box_latency += clock, 0.0, 0.0),
+        ("products", |f, clock| f.product_latency += clock, 0.0, 0.0),
+    ];
+    for (name, change, one, four) in changes {
+        let mut other = figures;
+        change(&mut other, clock);
+        // One load, and a loop of four of which each waits for the sum before it.
+        for (text, n, more) in [(DOUBLE, 1024, one), (SUM, 4, four)] {
+            let found = micros(text, n, other) - micros(text, n, figures);
+            assert!((found - more).abs() < 1e-6, "{name}: {found}, not {more}");
+        }
+    }
+}

@@ -84,7 +84,6 @@ struct Pending {
 /// Accesses that are over behind a wait, which makes them accesses like others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct UnderWay {
-    read: BTreeSet<Slot>,
     written: BTreeSet<Slot>,
     loaded: BTreeSet<Origin>,
 }
@@ -170,7 +169,6 @@ impl Pending {
     /// What is left after a wait.
     fn pass_wait(&mut self) {
         let over = std::mem::take(&mut self.under_way);
-        self.read.extend(over.read);
         self.unfenced.extend(&over.written);
         self.written.extend(over.written);
         self.loaded.extend(over.loaded);
@@ -180,21 +178,15 @@ impl Pending {
         let sizes = |p: &Pending| {
             let loaded = (p.loaded.len(), p.loaded_atomically.len(), p.loaded_copies);
             let shared = (p.read.len(), p.written.len(), p.counted.len());
-            let UnderWay {
-                read,
-                written,
-                loaded: late,
-            } = &p.under_way;
             let products = [p.unfenced.len(), p.reading.len()];
             let boxes = [p.sending.len(), p.sent.len()];
-            let late = [read.len(), written.len(), late.len()];
+            let late = [p.under_way.written.len(), p.under_way.loaded.len()];
             (shared, loaded, late, products, boxes)
         };
         let before = sizes(self);
         self.read.extend(&other.read);
         self.written.extend(&other.written);
         self.counted.extend(&other.counted);
-        self.under_way.read.extend(&other.under_way.read);
         self.under_way.written.extend(&other.under_way.written);
         self.under_way.loaded.extend(&other.under_way.loaded);
         self.unfenced.extend(&other.unfenced);
@@ -530,7 +522,6 @@ impl Pending {
                 .max(unfenced),
             How::Write => clash(read, !apart)
                 .max(clash(&self.counted, true))
-                .max(clash(&self.under_way.read, !apart))
                 .max(clash(written, false))
                 .max(unfenced),
             How::Atomic => clash(read, true)
@@ -592,7 +583,7 @@ impl Pending {
 
     fn note_slot(&mut self, slot: Slot, access: &Access) {
         match (access.how, access.when, access.proxy) {
-            (How::Read, When::UntilWait, Proxy::Async) => {
+            (How::Read, When::UntilWait, _) => {
                 self.reading.insert((slot, 0));
                 return;
             }
@@ -604,10 +595,9 @@ impl Pending {
             _ => {}
         }
         let set = match (access.how, access.when) {
-            (How::Read, When::Now) => &mut self.read,
+            (How::Read, _) => &mut self.read,
             (How::Write, When::Now) => &mut self.written,
             (How::Atomic, _) => &mut self.counted,
-            (How::Read, When::UntilWait) => &mut self.under_way.read,
             (How::Write, When::UntilWait) => &mut self.under_way.written,
         };
         set.insert(slot);

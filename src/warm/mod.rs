@@ -426,3 +426,45 @@ fn driver_of(target: Target) -> Result<ChosenAssembler, String> {
 fn driver_of(_target: Target) -> Result<ChosenAssembler, String> {
     Err("the driver needs the feature `cuda`".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_count_what_was_made_left_and_missed() {
+        let row = |ptx, code, problem: Option<&str>| WarmedKernel {
+            place: String::new(),
+            kernel: String::new(),
+            signature: String::new(),
+            target: None,
+            ptx,
+            code,
+            problem: problem.map(str::to_owned),
+            compile: Duration::ZERO,
+            assemble: Duration::ZERO,
+        };
+        let (made, disk) = (Some(Origin::Made), Some(Origin::Disk));
+        let mut report = WarmReport {
+            rows: vec![
+                row(made, made, None),
+                row(made, made, None),
+                row(made, disk, None),
+                row(disk, made, None),
+            ],
+            wall: Duration::from_millis(1250),
+        };
+        assert_eq!(
+            report.to_string(),
+            "4 kernels in 1.2 s: 3 compiled, 3 assembled"
+        );
+        report.rows.push(row(disk, None, None));
+        let left = "5 kernels in 1.2 s: 3 compiled, 3 assembled, 1 left to the driver of the GPU";
+        assert_eq!(report.to_string(), left);
+        // What was not compiled is left to nobody.
+        report.rows.push(row(None, None, Some("refused")));
+        let failed = left.replacen('5', "6", 1) + ", 1 failed";
+        assert_eq!(report.to_string(), failed);
+        assert_eq!(report.failed(), 1);
+    }
+}

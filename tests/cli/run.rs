@@ -266,6 +266,37 @@ fn buffers_come_from_files_and_go_to_them() {
     }
     let output = run("x=@in.npy n=1", &["y.npy"]);
     assert!(stderr(&output).contains("there is no buffer `y` to save"));
+    // What another program left, in a buffer that held it before.
+    for (args, words) in [
+        ("x=@\"a b.npy\" n=1 ; expect x = @other.npy", None),
+        (
+            "x=@in.npy n=5 ; expect x = @x.npy",
+            Some(
+                "1 of 6 elements are not within the bounds of their ops; the first is [5], 12.0 instead of 6.0",
+            ),
+        ),
+        (
+            "x=@in.npy n=5 ; expect x = @x.npy ; expect x within abs 6",
+            None,
+        ),
+        (
+            "x=@in.npy n=6 ; expect x = @other.npy",
+            Some("1 elements, not 6"),
+        ),
+        (
+            "x=@in.npy n=6 ; expect x = @none.npy",
+            Some("none.npy: No such file"),
+        ),
+        (
+            "x=@in.npy n=6 ; expect n = @x.npy",
+            Some("there is no buffer `n`"),
+        ),
+    ] {
+        let output = run(args, &[]);
+        let errors = stderr(&output);
+        assert_eq!(output.status.success(), words.is_none(), "{args}: {errors}");
+        assert!(errors.contains(words.unwrap_or("")), "{args}: {errors}");
+    }
 }
 
 /// A kernel that adds a number to each element, by way of dynamic shared memory, as another compiler may write it.
@@ -319,6 +350,26 @@ fn any_ptx_runs_on_the_emulator() {
     );
     let expected = npy("<f4", "(6,)", &floats(&[0.5, 1.5, 2.5, 3.5, 4.5, 5.5]));
     assert_eq!(std::fs::read(&saved).expect("written"), expected);
+    let left = format!("{args} ; expect param_0 = @\"{}\"", saved.display());
+    let output = tilelift(&["run", file, "--args", &left], "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let other = left.replace("=0.5", "=0.75");
+    let output = tilelift(&["run", file, "--args", &other], "");
+    assert!(
+        stderr(&output).contains("6 of 6 elements"),
+        "{}",
+        stderr(&output)
+    );
+    let output = tilelift(
+        &[
+            "run",
+            file,
+            "--args",
+            &format!("{other} ; expect param_0 within abs 0.25"),
+        ],
+        "",
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
     for (line, words) in [
         (
             "grid(1) param_0=f32[6] zeros param_2=i32[2] zeros",

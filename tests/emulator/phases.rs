@@ -258,6 +258,21 @@ fn initialisations_are_ordered_before_uses() {
     }
 }
 
+/// The bytes of a barrier are written where it begins.
+#[test]
+fn barriers_begin_behind_other_accesses_of_their_bytes() {
+    let body = |sync: &str| {
+        format!(
+            "setp.eq.u32 %p1, %t, 32; @%first st.shared.u32 [%b], 1; {sync} @%p1 mbarrier.init.shared::cta.b64 [%b], 1;"
+        )
+    };
+    for seed in 0..6 {
+        assert_eq!(run(&kernel(0, &body("bar.sync 0;")), seed), Ok(0));
+        let error = run(&kernel(0, &body("")), seed).expect_err("nothing orders them");
+        assert!(matches!(error.fault(), Some(Fault::Race { .. })), "{error}");
+    }
+}
+
 #[test]
 fn deadlocks_name_barriers_and_what_they_lack() {
     let missing = message(

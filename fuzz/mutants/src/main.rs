@@ -175,6 +175,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "src/emu/exec/warpgroup.rs",
         ],
     ),
+    ("schedule", &["src/machine/schedule"]),
     ("prediction", &["src/predict"]),
     ("warming", &["src/warm", "src/runtime/build/manifest.rs"]),
 ];

@@ -11,7 +11,7 @@ use crate::interp::InterpErrorKind;
 use crate::ir::function::TileFunction;
 use crate::limits::RUN_LINE_PROGRAMS;
 use crate::text::parse::{Lines, Pos};
-use crate::text::quote::quoted_within;
+use crate::text::quote::{quoted, quoted_within};
 
 /// How often an executor whose schedule depends on a seed runs each line.
 const SEEDS: u64 = 3;
@@ -91,7 +91,7 @@ impl Line<'_> {
         let reference = exec::reference();
         let expected_error = run.expects.iter().find_map(|e| match e {
             Expect::Error(words) => Some(words),
-            Expect::Within(..) | Expect::Values(..) | Expect::Printed(_) => None,
+            Expect::Within(..) | Expect::Values(..) | Expect::File(..) | Expect::Printed(_) => None,
         });
         let mut summary = Summary::new(note.line, &job);
         let Finished {
@@ -192,6 +192,32 @@ impl Line<'_> {
             .collect();
         // Found when something differs, which is seldom, at the price of another run.
         let mut stated = None;
+        for expect in &run.expects {
+            let Expect::File(name, path) = expect else {
+                continue;
+            };
+            let left = files::left(name, path, args, &expected.buffers, self.setup);
+            let left = left.map_err(|message| (place_of(self.note, name), message));
+            let verdict = left.and_then(|buffers| {
+                // It says nothing about what was printed.
+                let found = Finished {
+                    buffers,
+                    printed: None,
+                };
+                let mut is_exact = true;
+                self.judge(job, &bounds, expected, &found, &mut stated, &mut is_exact)?;
+                Ok(is_exact)
+            });
+            let words = match verdict {
+                Ok(true) => "agrees",
+                Ok(false) => "agrees within the bounds of its ops",
+                Err((pos, message)) => {
+                    report.failures.push(Failure::at(pos, message));
+                    "differs"
+                }
+            };
+            summary.add(&quoted(path), words.to_owned());
+        }
         for executor in exec::executors() {
             let seeds = if executor.is_seeded() { SEEDS } else { 1 };
             let mut is_exact = true;
@@ -299,15 +325,8 @@ impl Line<'_> {
         report: &mut TestReport,
     ) {
         let line = self.note.line;
-        let stated: Vec<(&String, &Vec<String>)> = run
-            .expects
-            .iter()
-            .filter_map(|expect| match expect {
-                Expect::Values(name, texts) => Some((name, texts)),
-                Expect::Within(..) | Expect::Error(_) | Expect::Printed(_) => None,
-            })
-            .collect();
-        if stated.is_empty() {
+        let is_stated = |expect: &Expect| matches!(expect, Expect::Values(..) | Expect::File(..));
+        if !run.expects.iter().any(is_stated) {
             let message =
                 "the interpreter cannot run this; state what comes out, as in `expect x = [1]`";
             return report.fail(line, message);
@@ -322,11 +341,7 @@ impl Line<'_> {
                 let result = match executor.run(job) {
                     Outcome::Done(found) => {
                         lines = found.printed.unwrap_or_default();
-                        stated
-                            .iter()
-                            .try_for_each(|(name, texts)| {
-                                compare_values(job.args, &found.buffers, name, texts)
-                            })
+                        compare_stated(run, job.args, &found.buffers, self.setup)
                             .and_then(|()| files::save(self.setup, job.args, &found.buffers))
                             .map_err(here)
                     }
@@ -357,6 +372,27 @@ impl Line<'_> {
             summary.printed(&lines);
         }
     }
+}
+
+/// Compares buffers with what a line states of them, where there is no reference: the bounds of its ops are not known then.
+pub(super) fn compare_stated(
+    run: &RunLine,
+    args: &[exec::Argument],
+    found: &[Option<exec::Contents>],
+    setup: &Setup<'_>,
+) -> Result<(), String> {
+    for expect in &run.expects {
+        match expect {
+            Expect::Values(name, texts) => compare_values(args, found, name, texts)?,
+            Expect::File(name, path) => {
+                let left = files::left(name, path, args, found, setup)?;
+                let bounds: Vec<Bound> = args.iter().map(|arg| bound_of(run, arg, setup)).collect();
+                compare_buffers(args, &bounds, None, &left, found).map_err(|m| m.to_string())?;
+            }
+            Expect::Within(..) | Expect::Error(_) | Expect::Printed(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// An error for a grid with more programs than anybody wants to wait for.

@@ -38,6 +38,32 @@ fn read_bytes(path: &str, setup: &Setup<'_>) -> Result<Vec<u8>, String> {
     }
 }
 
+/// What another program left: a buffer as a file has it, beside the others as they are.
+pub(super) fn left(
+    name: &str,
+    path: &str,
+    args: &[Argument],
+    others: &[Option<Contents>],
+    setup: &Setup<'_>,
+) -> Result<Vec<Option<Contents>>, String> {
+    let mut buffers = others.to_vec();
+    for (arg, contents) in args.iter().zip(&mut buffers) {
+        let ArgValue::Buffer { scalar, .. } = &arg.it else {
+            continue;
+        };
+        if arg.name == name {
+            let array = read(path, *scalar, setup)?;
+            let element = |bytes: &[u8]| {
+                let bytes = bytes.iter().rev();
+                Some(bytes.fold(0, |bits, &byte| bits << 8 | u64::from(byte)))
+            };
+            let elements = array.bytes.chunks_exact(scalar.bytes() as usize);
+            *contents = Some(Contents::new(*scalar, elements.map(element)));
+        }
+    }
+    Ok(buffers)
+}
+
 /// Writes the buffers that are asked for.
 pub(super) fn save(
     setup: &Setup<'_>,

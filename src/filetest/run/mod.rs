@@ -37,7 +37,8 @@
 //! What the reference leaves unwritten, the others must not write, and nobody writes outside of buffers. All print the same
 //! lines, in whatever order.
 //! `expect NAME = [..]` states the elements themselves, which keeps the reference honest; a kernel with inline PTX, which
-//! the interpreter cannot run, is held against these alone. `expect printed LINE` states a line that is printed.
+//! the interpreter cannot run, is held against these alone. `expect NAME = @FILE` is what another program left in that buffer, and
+//! is judged as an executor is, within the same bound. `expect printed LINE` states a line that is printed.
 
 mod against_reference;
 mod compare;
@@ -324,7 +325,7 @@ fn check_names(run: &RunLine, setup: &Setup<'_>) -> Result<(), String> {
     for expect in &run.expects {
         let expected = match expect {
             Expect::Within(names, _) => &names[..],
-            Expect::Values(name, _) => std::slice::from_ref(name),
+            Expect::Values(name, _) | Expect::File(name, _) => std::slice::from_ref(name),
             Expect::Error(_) | Expect::Printed(_) => &[],
         };
         for name in expected {

@@ -55,6 +55,8 @@ pub(super) enum MapOf {
 pub(super) enum Expect {
     Within(Vec<String>, Bound),
     Values(String, Vec<String>),
+    /// A buffer as another program left it in a file of NumPy.
+    File(String, String),
     Error(String),
     Printed(String),
 }
@@ -94,7 +96,10 @@ impl RunLine {
             run.expects.push(match (is("error "), is("printed ")) {
                 (Some(words), _) => Expect::Error(words),
                 (None, Some(line)) => Expect::Printed(line),
-                (None, None) => with_cursor(rest, |cursor| cursor.expect_values())?,
+                (None, None) => {
+                    let (text, files) = without_files(&rest.replace("= @", "=@"))?;
+                    with_cursor(&text, |cursor| cursor.expect_values(&files))?
+                }
             });
         }
         Ok(run)
@@ -383,16 +388,24 @@ impl<'a> Cursor<'_, 'a> {
         }
     }
 
+    /// `file[N]`, which stands for the path of that number, if one does.
+    fn file(&mut self, files: &[String]) -> Result<Option<String>, String> {
+        if files.is_empty() || !self.accept_word("file") {
+            return Ok(None);
+        }
+        self.expect('[')?;
+        let index: usize = self.number("the name of a file")?;
+        self.expect(']')?;
+        match files.get(index) {
+            Some(path) => Ok(Some(path.clone())),
+            None => self.unexpected("the name of a file"),
+        }
+    }
+
     fn spec(&mut self, left: &mut Left, files: &[String]) -> Result<ArgSpec, String> {
         let word = self.peek();
-        if !files.is_empty() && self.accept_word("file") {
-            self.expect('[')?;
-            let index: usize = self.number("the name of a file")?;
-            self.expect(']')?;
-            return match files.get(index) {
-                Some(path) => Ok(ArgSpec::File(path.clone())),
-                None => self.unexpected("the name of a file"),
-            };
+        if let Some(path) = self.file(files)? {
+            return Ok(ArgSpec::File(path));
         }
         if self.accept_word("null") {
             return Ok(ArgSpec::Null);
@@ -466,9 +479,12 @@ impl<'a> Cursor<'_, 'a> {
     }
 
     /// What follows `expect`, errors aside.
-    fn expect_values(&mut self) -> Result<Expect, String> {
+    fn expect_values(&mut self, files: &[String]) -> Result<Expect, String> {
         let first = self.word("the name of a parameter")?.to_owned();
         if self.accept('=') {
+            if let Some(path) = self.file(files)? {
+                return Ok(Expect::File(first, path));
+            }
             self.expect('[')?;
             return Ok(Expect::Values(first, self.list()?));
         }

@@ -1,7 +1,6 @@
 //! PTX on the emulator, by what a run line says.
 
-use super::against_reference::check_programs;
-use super::compare::compare_values;
+use super::against_reference::{check_programs, compare_stated};
 use super::exec::{self, ArgValue, Argument, emulated, emulated_buffers, line_of};
 use super::map::MapSpec;
 use super::named::named_address;
@@ -70,7 +69,7 @@ pub fn run_ptx(
     };
     let expected = run.expects.iter().find_map(|expect| match expect {
         Expect::Error(words) => Some(words),
-        Expect::Within(..) | Expect::Values(..) | Expect::Printed(_) => None,
+        _ => None,
     });
     let mut summary = Summary::of_ptx(&entry.name, run.grid, block);
     match (
@@ -102,18 +101,24 @@ pub fn run_ptx(
     let after = emulated_buffers(&args, &addresses, &memory);
     summary.add("emulator", "ran to its end".to_owned());
     summary.buffers(&args, &after);
+    let is_left = |name: &String| {
+        let mut files = run.expects.iter();
+        files.any(|expect| matches!(expect, Expect::File(of, _) if of == name))
+    };
     for expect in &run.expects {
-        match expect {
-            Expect::Values(name, texts) => compare_values(&args, &after, name, texts)?,
-            Expect::Within(..) | Expect::Printed(_) => {
-                let problem = "there is nothing to compare PTX with, and nothing that it prints";
-                return Err(format!(
-                    "{problem}: state `expect NAME = [..]` or `expect error`"
-                ));
-            }
-            Expect::Error(_) => {}
+        let has_meaning = match expect {
+            Expect::Values(..) | Expect::File(..) | Expect::Error(_) => true,
+            Expect::Within(names, _) => names.iter().all(is_left),
+            Expect::Printed(_) => false,
+        };
+        if !has_meaning {
+            let problem = "there is nothing to compare PTX with, and nothing that it prints";
+            return Err(format!(
+                "{problem}: state `expect NAME = [..]`, `expect NAME = @FILE` or `expect error`"
+            ));
         }
     }
+    compare_stated(&run, &args, &after, setup)?;
     files::save(setup, &args, &after)?;
     Ok(summary)
 }

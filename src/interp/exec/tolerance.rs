@@ -212,6 +212,11 @@ impl<'a> Machine<'a> {
             TileOp::DotSum | TileOp::DotDone => return Ok(slack.values[operand(data, 0)?].clone()),
             _ if !data.op.info().is_pure() => return Err(InterpErrorKind::Undecided),
             TileOp::Icmp | TileOp::Fcmp => self.comparison_slack(slack, data)?,
+            // What is taken from where no index is open goes with it.
+            TileOp::Gather if !slack.is_loose(operand(data, 1)?) => {
+                self.corners(slack, inst, data, result, &loose)?
+            }
+            TileOp::Gather | TileOp::Histogram => vec![f64::INFINITY; self.get(result)?.len()],
             op if elements::is_followed(op, self.func.dfg.ty(result).elem) => {
                 self.corners(slack, inst, data, result, &loose)?
             }

@@ -279,3 +279,36 @@ fn products_that_overflow_by_their_order_have_no_bound() {
     let found = product("ieee", 1.0, &[big / 16.0; 8]);
     assert!(found > 0.0 && found < big.into(), "{found:e}");
 }
+
+/// What is gathered brings its bound along; where the index is open, as where the values of a histogram are, so is all.
+#[test]
+fn gathers_bring_bounds_along() {
+    let mixed = "v8 = exp2 v4 : f32[8]
+    v20 = const {value = 4} : i32[8]
+    v21 = icmp v2, v20 {ipred = slt} : i1[8]
+    v22 = select v21, v8, v4 : f32[8]
+    v23 = const {value = 7} : i32[8]
+    v24 = isub v23, v2 : i32[8]
+    v9 = gather v22, v24 {axis = 0} : f32[8]";
+    let found = distances(mixed, "f32", &XS).expect("it runs");
+    assert_eq!(
+        found.map(|d| d > 0.0),
+        [false, false, false, false, true, true, true, true]
+    );
+    // Of 4, which stood in the third place.
+    let ulp = 4.0 * f64::from(f32::EPSILON);
+    assert!((2.6 * ulp..=3.0 * ulp).contains(&found[5]), "{found:?}");
+    // 2^1 is a little less or more than 2, or 2, for whoever rounds otherwise.
+    let index = "v8 = exp2 v4 : f32[8]
+    v20 = fptosi v8 : i32[8]
+    v21 = const {value = 7} : i32[8]
+    v22 = and v20, v21 : i32[8]";
+    let xs = [1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5];
+    for (op, ty) in [
+        ("v9 = gather v4, v22 {axis = 0} : f32[8]", "f32"),
+        ("v9 = histogram v20 : i32[8]", "i32"),
+    ] {
+        let found = distances(&format!("{index}\n    {op}"), ty, &xs);
+        assert_eq!(found, Ok([f64::INFINITY; 8]), "{op}");
+    }
+}

@@ -82,7 +82,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Nothing is known of results that a loose element goes into.
+    /// Nothing is known of results that a loose element goes into; of ops that work element by element.
     pub(super) fn all_loose(
         &self,
         slack: &Slack,
@@ -200,8 +200,6 @@ pub(super) fn is_followed(op: TileOp, to: Elem) -> bool {
         | TileOp::BytePerm
         | TileOp::Itrunc
         | TileOp::Frem
-        | TileOp::Gather
-        | TileOp::Histogram
         | TileOp::InlinePtx => false,
         _ => true,
     }
