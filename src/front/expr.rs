@@ -588,9 +588,9 @@ impl<'m> Lower<'m> {
         match self.frame().locals.get(name)? {
             Local::Bound { value, .. } => Some(Ok(value.clone())),
             Local::Gone(why) => Some(Err(why)),
-            Local::Counter(counted) => {
-                let counted = *counted;
-                Some(Ok(self.last_count(name, &counted)))
+            Local::Counter(ended) => {
+                let ended = *ended;
+                Some(Ok(self.last_count(name, &ended)))
             }
         }
     }

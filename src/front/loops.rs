@@ -2,7 +2,8 @@
 //!
 //! A loop over constants is walked once for each. A run-time loop becomes a region that carries the names that its body
 //! assigns and that exist before it ([`super::carry`]); a name that the body alone defines is gone after the loop. The
-//! counter, where it is read after the loop, is what it was in the last iteration, and with no iteration the loop's start.
+//! counter, where it is read after the loop, is what it was in the last iteration, and with no iteration the loop's start; one that
+//! the body assigns is carried, so that it is what the last iteration left.
 
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
 use ruff_text_size::Ranged;
@@ -74,6 +75,15 @@ pub(crate) struct Counted {
     /// It counts down: the counter is `lo + hi - iv`.
     down: bool,
     stages: Option<u8>,
+}
+
+/// The counter of a run-time loop that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ended {
+    /// The bounds say what it was.
+    Counted(Counted),
+    /// The body assigned it: a result of the loop.
+    Left(Tensor),
 }
 
 impl<'m> Lower<'m> {
@@ -204,26 +214,26 @@ impl<'m> Lower<'m> {
     }
 
     fn run_time_for(&mut self, s: &'m StmtFor, counted: &Counted) -> Res<Flow<'m>> {
-        let mut assigned = Vec::new();
-        target_names(&s.target, &mut assigned);
-        let targets = assigned.len();
-        let mut within = Vec::new();
-        assigned_names(&s.body, &mut within);
-        let reassigned = within.iter().any(|name| assigned.contains(name));
-        assigned_names(&s.body, &mut assigned);
-        let names: Vec<&'m str> = assigned.split_off(targets);
-        let names = names
-            .into_iter()
-            .filter(|name| !assigned.contains(name))
-            .collect();
-        // What a counter's name was before the loop is not what it is in it or after it.
-        for name in &assigned {
-            self.frame().locals.insert(name, Local::Gone(LOST));
-        }
+        let mut targets = Vec::new();
+        target_names(&s.target, &mut targets);
+        let mut names = Vec::new();
+        assigned_names(&s.body, &mut names);
         let counter = match &*s.target {
-            Expr::Name(name) if !reassigned => Some(name.id.as_str()),
+            Expr::Name(name) => Some(name.id.as_str()),
             _ => None,
         };
+        // What the body leaves in its counter is a number of the counter's type, or lost.
+        let kept = counter.filter(|name| names.contains(name));
+        names.retain(|name| !targets.contains(name));
+        // What a counter's name was before the loop is not what it is in it or after it.
+        for name in &targets {
+            self.frame().locals.insert(name, Local::Gone(LOST));
+        }
+        if let Some(name) = kept {
+            let start = Value::Tensor(counted.lo);
+            self.bind(name, start, false);
+            names.push(name);
+        }
         let iv_ty = counted.lo.ty;
         let iv_tile = self.tile_type(iv_ty, Shape::SCALAR)?;
         let bounds = [counted.lo.value, counted.hi.value, counted.step.value];
@@ -244,6 +254,9 @@ impl<'m> Lower<'m> {
             let iv = lower.block(iv, iv_ty);
             let result = lower.assign(&s.target, iv, false);
             let result = result.and_then(|()| lower.loop_body(&s.body));
+            if let Some(name) = kept {
+                lower.lose_unless(name, iv_ty);
+            }
             let ends = result.map(|()| lower.loop_ends(carry));
             lower.b.switch_to(at);
             let ends = ends?;
@@ -263,21 +276,51 @@ impl<'m> Lower<'m> {
                 }),
             })
         })?;
-        if let Some(name) = counter {
-            let counted = Local::Counter(*counted);
-            self.frame().locals.insert(name, counted);
+        let ended = match (counter, kept) {
+            (Some(name), None) => Some((name, Ended::Counted(*counted))),
+            (_, Some(name)) => match self.frame().locals.get(name) {
+                Some(Local::Bound {
+                    value: Value::Tensor(left),
+                    ..
+                }) => Some((name, Ended::Left(*left))),
+                _ => None,
+            },
+            (None, None) => None,
+        };
+        if let Some((name, ended)) = ended {
+            self.frame().locals.insert(name, Local::Counter(ended));
         }
         Ok(Flow::Next)
     }
 
-    /// The counter of a loop in its last iteration; the start of a loop that had none.
-    pub(crate) fn last_count(&mut self, name: &str, counted: &Counted) -> Value<'m> {
+    /// Takes the value of a name away unless it is a number of this type.
+    fn lose_unless(&mut self, name: &'m str, ty: Ty) {
+        let fits = match self.frame().locals.get(name) {
+            Some(Local::Bound { value, .. }) => {
+                let value = value.clone();
+                let found = self.type_of(&value);
+                let is_weak = matches!(value, Value::Const(_));
+                matches!(found, Ok((found, shape)) if shape.is_scalar() && (found == ty || is_weak && found.dtype().is_some_and(DType::is_int)))
+            }
+            _ => false,
+        };
+        if !fits {
+            self.frame().locals.insert(name, Local::Gone(LOST));
+        }
+    }
+
+    /// The counter of a loop as its last iteration left it; the start of a loop that had none.
+    pub(crate) fn last_count(&mut self, name: &str, ended: &Ended) -> Value<'m> {
         let message = format!("`{name}` is the counter of a loop that has ended");
         let d = self.error(Code::Suspicious, message);
         let d = d
             .label("what it was in the last iteration, or the loop's start if there was none")
             .help("Triton leaves it undefined; give the value to a name of its own in the loop");
         self.add(d.with_severity(Severity::Warning));
+        let counted = match ended {
+            Ended::Counted(counted) => counted,
+            Ended::Left(left) => return Value::Tensor(*left),
+        };
         let (lo, hi, step) = (counted.lo.value, counted.hi.value, counted.step.value);
         let signed = counted.lo.ty.dtype().is_some_and(DType::is_signed);
         let less = if signed { IntPred::Slt } else { IntPred::Ult };

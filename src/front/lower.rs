@@ -60,7 +60,7 @@ pub(crate) enum Local<'m> {
     /// It had one in a place that is left now.
     Gone(&'static str),
     /// It is the counter of a run-time loop that has ended.
-    Counter(super::loops::Counted),
+    Counter(super::loops::Ended),
 }
 
 /// Local names of a function.

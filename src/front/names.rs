@@ -5,6 +5,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::diagnostic::Code;
 use super::library::{self, Scope};
+use super::loops::LOST;
 use super::lower::{Frame, Lower, Res, Stop};
 use super::module::Definition;
 use super::types::{DType, NumberKind, Ty};
@@ -57,7 +58,12 @@ impl<'m> Lower<'m> {
             Some(Err(why)) => {
                 let d = self.error(Code::Name, format!("`{name}` has no value here"));
                 let d = d.label(why);
-                return Err(d.help("define it before the loop or condition").into());
+                // What a counter was before its loop is gone, too.
+                let help = match why {
+                    LOST => "give the value to a name of its own in the loop",
+                    _ => "define it before the loop or condition",
+                };
+                return Err(d.help(help).into());
             }
             None => {}
         }

@@ -7,7 +7,7 @@
 use ruff_python_ast::ModModule;
 use ruff_python_ast::token::{TokenKind, Tokens};
 use ruff_python_parser::{
-    LexicalErrorType, Mode, ParseErrorType, ParseOptions, lexer, parse_unchecked,
+    LexicalErrorType, Mode, ParseError, ParseErrorType, ParseOptions, lexer, parse_unchecked,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -23,16 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
     }
     let mut messages: Vec<Diagnostic> = Vec::new();
     let mut last_line = None;
-    let first = parsed.errors().first().map(|e| e.location.start());
-    // A text without its closing quote has swallowed brackets.
-    let is_whole = parsed.errors().iter().all(|e| match &e.error {
-        ParseErrorType::Lexical(what) => *what == LexicalErrorType::Eof,
-        _ => true,
-    });
-    let bracket = match first {
-        Some(first) if is_whole => wrong_bracket(text, parsed.tokens(), first),
-        _ => None,
-    };
+    let bracket = wrong_bracket(text, parsed.tokens(), parsed.errors());
     for e in parsed.errors() {
         // What follows a bracket that is never closed is wrong since then.
         if bracket
@@ -54,19 +45,35 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
     Err(messages)
 }
 
-/// The first bracket that closes what is not open, or one that is never closed: of several the last before the parser's
-/// first error, which it leads to.
-fn wrong_bracket(text: &str, tokens: &Tokens, first: TextSize) -> Option<Diagnostic> {
+/// The first bracket that closes what is not open, or one that is never closed: of several the last before the first of the
+/// parser's errors that stands behind any, which it leads to.
+///
+/// A text without its closing quote has swallowed brackets: from there on nothing is known, and what is open there is to blame for
+/// errors in front of that alone.
+fn wrong_bracket(text: &str, tokens: &Tokens, errors: &[ParseError]) -> Option<Diagnostic> {
+    let is_swallowing = |e: &&ParseError| match &e.error {
+        ParseErrorType::Lexical(what) => *what != LexicalErrorType::Eof,
+        _ => false,
+    };
+    let end = errors.iter().find(is_swallowing);
+    let end = end.map(|e| e.location.start());
+    let is_known = |at: TextSize| end.is_none_or(|end| at < end);
     let mut open: Vec<(TokenKind, TextRange)> = Vec::new();
     let shown = |at: TextRange| &text[usize::from(at.start())..usize::from(at.end())];
     let unclosed = |open: &[(TokenKind, TextRange)]| {
-        let before = open.iter().rev().find(|(_, at)| at.start() < first);
-        let &(_, at) = before.or(open.last())?;
+        let starts = errors.iter().map(|e| e.location.start());
+        let before = |first: TextSize| open.iter().rev().find(|(_, at)| at.start() < first);
+        let before = starts.filter(|&at| is_known(at)).find_map(before);
+        let last = open.last().filter(|_| end.is_none());
+        let &(_, at) = before.or(last)?;
         let message = format!("`{}` is never closed", shown(at));
         let d = Diagnostic::error(Code::Syntax, at, message).label("opened here");
         Some(d.help("close it, or see whether a bracket before it is one too many"))
     };
-    for token in tokens {
+    for token in tokens
+        .iter()
+        .take_while(|token| is_known(token.range().start()))
+    {
         let (kind, at) = (token.kind(), token.range());
         let opening = match kind {
             TokenKind::Lpar | TokenKind::Lsqb | TokenKind::Lbrace => {

@@ -68,6 +68,7 @@ CASES = [
     ("left_padding", [("out", "*i32", 8), ("x", "*i32", list(range(8))), ("y", "*i32", [10, 20, 30, 40])], 1, {}),
     # The interpreter's `range` of a tensor does not work with NumPy 2.4.
     ("counters", [("out", "*i32", 3), ("n", "i32", 5)], 1, {"out": lambda: np.array([100, 531, 531], np.int32)}),
+    ("counters_left", [("out", "*i32", 4), ("n", "i32", 5)], 1, {"out": lambda: np.array([40, -4, 7, 8], np.int32)}),
     ("remainders", [("out", "*fp32", 4), ("x", "*fp32", [7.5, -7.5, 7.5, 1e10]), ("y", "*fp32", [2, 2, -2, 3])], 1, {}),
     ("random_bits", [("bits", "*i32", 8), ("uniform", "*fp32", 8), ("seed", "i32", 12345)], 1, {}),
     ("scans", [("out", "*i32", 16), ("x", "*i8", [100, 100, -3, 1, 2, 3, 4, 5])], 1, {}),

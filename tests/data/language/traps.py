@@ -300,6 +300,25 @@ def counters(out, n):
 
 
 @triton.jit
+def counters_left(out, n):
+    # What the last iteration leaves in a counter is there after the loop.
+    for i in range(n):
+        i = i * 10
+    tl.store(out, i)
+    for j in range(3, n):
+        if j % 2 == 0:
+            j = -j
+    tl.store(out + 1, j)
+    for k in range(7, 7):
+        k = 1
+    tl.store(out + 2, k)
+    m = 9
+    for m in range(n):
+        m += m
+    tl.store(out + 3, m)
+
+
+@triton.jit
 def remainders(out, x, y):
     # The remainder of floats has the sign of the dividend.
     tl.store(out + tl.arange(0, 4), tl.load(x + tl.arange(0, 4)) % tl.load(y + tl.arange(0, 4)))
