@@ -37,7 +37,9 @@ fn write(folder: &Folder, seed: u64) -> usize {
     }
     let given = args.iter().map(|arg| match arg {
         Argument::Pointer { bytes, at } => Given::Buffer(bytes, *at),
-        Argument::Number(number) => Given::Number(u64::from(*number as u32)),
+        Argument::Number { value, bytes } => {
+            Given::Number(u64::from(*value as u32) & (u64::MAX >> (64 - 8 * bytes)))
+        }
     });
     let args: Vec<Given<'_>> = given.collect();
     let ways = [(0, &mapped), (1, &plain)];

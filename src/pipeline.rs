@@ -65,7 +65,7 @@ use crate::tile::merge_equal_values::merge_equal_values;
 use crate::tile::order_programs::{order_programs, uneven};
 use crate::tile::order_sums::order_sums;
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
-use crate::tile::promote::{Programs, Promotion, holds_small_boxes, promote};
+use crate::tile::promote::{Programs, Promotion, Refusal, holds_small_boxes, promote};
 use crate::tile::resources::ResourcePlan;
 use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::settle_asserts::settle_asserts;
@@ -508,8 +508,8 @@ fn map_passes(
         return Ok(Vec::new());
     }
     let plain = func.clone();
-    let promotions = promote(func, target, programs, resources);
-    if promotions.iter().any(|load| load.refusal.is_none()) {
+    let mut promotions = promote(func, target, programs, resources);
+    if promotions.iter().any(Promotion::is_by_map) {
         watch.tile("promote", func)?;
         simplify(func);
         merge_equal_values(func);
@@ -523,7 +523,9 @@ fn map_passes(
         .all(|(_, inst)| is_for_the_host(func, inst))
     {
         *func = plain;
-        return Ok(Vec::new());
+        for promotion in promotions.iter_mut().filter(|it| it.is_by_map()) {
+            promotion.refusal = Some(Refusal::Launch);
+        }
     }
     Ok(promotions)
 }

@@ -9,6 +9,7 @@ use crate::ir::function::{BufferData, ThreadFunction, TileFunction};
 use crate::pipeline::{Snapshot, promoted};
 use crate::settings::{Options, Target};
 use crate::thread::place_shared::{SlotLiveRange, live_ranges};
+use crate::tile::promote::{Promotion, nothing_to_promote};
 
 /// A stage of compilation that has a text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,8 +86,12 @@ pub fn emit(
         let (func, promotions) = promoted(func, target, options)?;
         let lines = promotions.iter().map(|load| format!("{load}\n"));
         let mut text: String = lines.collect();
-        if promotions.iter().any(|load| load.refusal.is_none()) {
+        if promotions.iter().any(Promotion::is_by_map) {
             text += &func.to_string();
+        }
+        if promotions.is_empty() {
+            let why = nothing_to_promote(&func, target, options);
+            text += &format!("no tensor maps: {why}\n");
         }
         return Ok(text);
     }

@@ -24,7 +24,7 @@ pub(super) enum Command {
     Compile(CompileArgs),
     /// Run kernels on interpreter, emulator and GPU: the `; run:` lines of .tir files, the `# run:` lines of .py files; or PTX.
     Run(RunArgs),
-    /// Run file tests, and the `# run:` lines of .py files; --bless rewrites what .tir files expect.
+    /// Run file tests, and the `# run:` lines of .py files; --bless rewrites what .tir files expect, and leaves run lines.
     Test(TestArgs),
     /// Show a kernel of a .py or .tir file after every pass.
     Explain(ExplainArgs),
@@ -378,6 +378,9 @@ pub(super) struct RunArgs {
     /// Write a buffer to a file of NumPy after the run: out.npy has `out`, or NAME=FILE.
     #[arg(long, value_name = "[NAME=]FILE.npy")]
     pub(super) save: Vec<String>,
+    /// Lines that are shown of what a kernel prints: 64 if nothing is said.
+    #[arg(long, value_name = "N")]
+    pub(super) prints: Option<usize>,
     #[command(flatten)]
     pub(super) limits: LimitArgs,
 }
@@ -403,6 +406,12 @@ Each parameter that is no constant gets a number, `null`, or TYPE[LENGTH] with w
 iota(0), normal(SEED), uniform(SEED,LOW,HIGH) or a list [1,2,3]. After `;` stands what is expected: `expect out = [1,2,3]`,
 `expect out within rel 1e-6`, `expect error WORDS`, `expect printed LINE`. In a .tir file the line is `; run: grid(4) ..`.
 What no `expect` is about is compared within the bounds that the ops of the kernel state; --exact compares bits.
+
+A parameter that the signature fixes (`i32:1`, a constant) is left out, or repeats its value. A tensor descriptor `d` of a signature is several parameters:
+`d` is its buffer, `d_size0`, `d_size1`, .. are the tensor's extents, outermost first, and `d_stride0`, .. the elements from one index to the next of
+all but the last:
+  tilelift run tma.py -n f -s "tensordesc<fp16[64, 32]>, i32" --args "grid(1) d=f16[8192] normal(1) d_size0=64 d_size1=128 d_stride0=128 n=64"
+On sm_90a the table says whether a launch has tensor maps, and if not which condition of theirs does not hold.
 
 Buffers come from files of NumPy and go to them, and `; expect out = @other.npy` is what another program left in one:
   tilelift run add.py -n add -s "*fp32, *fp32, i32, 256" --args "grid(4) x=@x.npy out=f32[1000] zeros n=1000" --save out.npy

@@ -12,7 +12,7 @@ mod with_front {
     use super::super::messages::say_python;
     use super::super::run::{Ran, Request};
     use super::super::{Failure, Result};
-    use crate::filetest::run::{RunNote, run_kernel};
+    use crate::filetest::run::{RunNote, Setup, run_kernel};
     use crate::front::{
         CallSite, Constant, Diagnostics, Lowered, Module, Specialization, named_constant,
         parse_signature, read_request,
@@ -112,8 +112,14 @@ mod with_front {
     }
 
     /// `# run: NAME "SIGNATURE" [CONSTANT=VALUE].. : LINE` in the lines of a file.
-    fn runs(name: &str, text: &str, args: &KernelArgs, target: Target) -> Result<Vec<Run>> {
-        let mut found = Vec::new();
+    /// What is wrong with lines that cannot be read comes beside the others.
+    fn runs(
+        name: &str,
+        text: &str,
+        args: &KernelArgs,
+        target: Target,
+    ) -> Result<(Vec<Run>, Vec<Failure>)> {
+        let (mut found, mut unread) = (Vec::new(), Vec::new());
         for (i, line) in text.lines().enumerate() {
             let Some(rest) = line.trim_start().strip_prefix("# run: ") else {
                 continue;
@@ -126,11 +132,17 @@ mod with_front {
                 Failure::of_file(name, u32::try_from(line).ok(), &message)
             };
             let Some((head, words)) = rest.split_once(" : ") else {
-                return Err(wrong("there is no ` : ` in front of the grid"));
+                unread.push(wrong("there is no ` : ` in front of the grid"));
+                continue;
             };
             let mut spec = specialization(args, target)?;
-            let kernel = read_request(head, &mut spec, &mut |_, _| Ok(false));
-            let kernel = kernel.map_err(|problem| wrong(&problem))?;
+            let kernel = match read_request(head, &mut spec, &mut |_, _| Ok(false)) {
+                Ok(kernel) => kernel,
+                Err(problem) => {
+                    unread.push(wrong(&problem));
+                    continue;
+                }
+            };
             found.push(Run {
                 line: i as u32 + 1,
                 kernel,
@@ -138,7 +150,7 @@ mod with_front {
                 words: words.to_owned(),
             });
         }
-        Ok(found)
+        Ok((found, unread))
     }
 
     /// The run lines of a file that are of this kernel, for the same signature and constants, with their lines.
@@ -153,7 +165,10 @@ mod with_front {
             let lowered = module.lower(run.kernel.as_deref(), &run.spec);
             lowered.is_ok_and(|lowered| lowered.func.to_string() == program)
         };
-        let runs = runs(name, text, args, kernel.target)?;
+        let (runs, unread) = runs(name, text, args, kernel.target)?;
+        if let Some(failure) = unread.into_iter().next() {
+            return Err(failure);
+        }
         let notes = runs.into_iter().filter(is_same).map(|run| RunNote {
             line: run.line,
             words: run.words,
@@ -170,6 +185,7 @@ mod with_front {
         let (name, bytes) = Source::read_bytes(&args.file)?;
         let module = Module::parse_bytes(&name, &bytes).map_err(failed)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
+        let mut unread = Vec::new();
         let runs = match request.line {
             Some(words) => vec![Run {
                 line: 0,
@@ -182,21 +198,28 @@ mod with_front {
                                --args \"grid(1) x=f32[16] iota(0) n=16\"";
                 return Err(Failure::Usage(message.to_owned()));
             }
-            None => runs(&name, &text, args, target)?,
+            None => {
+                let (runs, wrong) = runs(&name, &text, args, target)?;
+                unread = wrong;
+                runs
+            }
         };
-        let lines = runs.len();
+        let lines = runs.len() + unread.len();
         let wanted = |run: &Run| match (request.line, &args.how.name, &run.kernel) {
             (None, Some(name), Some(kernel)) => name == kernel,
             _ => true,
         };
         let runs: Vec<Run> = runs.into_iter().filter(wanted).collect();
-        if runs.is_empty() && lines > 0 {
+        if runs.is_empty() && unread.len() == 1 {
+            return Err(unread.remove(0));
+        }
+        if runs.is_empty() && unread.is_empty() && lines > 0 {
             let kernel = args.how.name.as_deref().unwrap_or_default();
             return Err(Failure::Usage(format!(
                 "none of the `# run:` lines of {name} is of a kernel `{kernel}`: write one, or give -s and --args"
             )));
         }
-        if runs.is_empty() {
+        if lines == 0 {
             return Err(Failure::Usage(format!(
                 "{name} has no `# run:` line: write one (see `tilelift run --help`), or give -n, -s and --args"
             )));
@@ -208,12 +231,25 @@ mod with_front {
         };
         let setup = request.setup(target, &options, &args.file);
         let mut ran = Ran::of(Source { name, text });
+        let unread = unread.iter().map(Failure::to_string);
+        ran.failures.extend(unread);
         for mut run in runs {
             // A run is there to find what is wrong. What `debug` asserts of itself, overflow, it does if it is asked for.
             run.spec.sanitize_overflow &= run.spec.debug;
             run.spec.debug = true;
-            let lowered = lower(&module, run.kernel.as_deref(), &run.spec, args.json);
-            let lowered = lowered.map_err(|failure| asked_by(failure, &run))?;
+            let lowered = match lower(&module, run.kernel.as_deref(), &run.spec, args.json) {
+                Ok(lowered) => lowered,
+                // What is wrong with the other lines is told as well.
+                Err(failure) if lines > 1 => {
+                    ran.failures.push(asked_by(failure, &run).to_string());
+                    continue;
+                }
+                Err(failure) => return Err(asked_by(failure, &run)),
+            };
+            let setup = Setup {
+                fixed: &lowered.constants,
+                ..setup
+            };
             let report = run_kernel(&lowered.func, &run.words, run.line, &setup);
             ran.add(report, request);
         }

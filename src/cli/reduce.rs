@@ -149,6 +149,7 @@ impl Case<'_> {
             programs: self.args.limits.programs,
             by_ops: true,
             folder: self.args.kernel.file.parent(),
+            fixed: &self.kernel.constants,
             ..Setup::new(self.kernel.target, &self.kernel.options)
         };
         let run = move |note: &RunNote| run_kernel(func, &note.words, note.line, &setup).failures;

@@ -20,6 +20,8 @@ pub(super) struct Request<'a> {
     pub(super) exact: bool,
     /// Names of buffers and files that they go to.
     pub(super) save: &'a [(String, PathBuf)],
+    /// How many lines are shown of what a kernel prints, if not as many as usual.
+    pub(super) prints: Option<usize>,
     pub(super) limits: LimitArgs,
 }
 
@@ -31,6 +33,7 @@ impl Request<'_> {
         options: &'b Options,
         file: &'b Path,
     ) -> Setup<'b> {
+        let usual = Setup::new(target, options);
         Setup {
             steps: self.limits.steps,
             programs: self.limits.programs,
@@ -38,7 +41,8 @@ impl Request<'_> {
             // What the command line says is relative to where it is said.
             folder: file.parent().filter(|_| self.line.is_none()),
             save: self.save,
-            ..Setup::new(target, options)
+            prints: self.prints.unwrap_or(usual.prints),
+            ..usual
         }
     }
 
@@ -98,6 +102,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
         line: args.line.as_deref(),
         exact: args.exact,
         save: &save,
+        prints: args.prints,
         limits: args.limits,
     };
     let mut code = 0;

@@ -163,12 +163,19 @@ fn test_file(file: &Path, args: &TestArgs) -> Result<Outcome> {
             line: None,
             exact: false,
             save: &[],
+            prints: None,
             limits: args.limits,
         };
-        let failures = match run_file(file, &HowArgs::of_files(), &request) {
+        let mut failures = match run_file(file, &HowArgs::of_files(), &request) {
             Ok(ran) => ran.failures,
             Err(failure) => vec![failure.to_string()],
         };
+        if args.bless && !failures.is_empty() {
+            failures.push(format!(
+                "{}: note: --bless leaves `# run:` lines as they are: what an `expect` states is the author's claim, to be edited by hand",
+                file.display()
+            ));
+        }
         return Ok(Outcome {
             failures,
             skipped: Vec::new(),

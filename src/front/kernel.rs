@@ -242,6 +242,18 @@ impl Module {
         })
     }
 
+    /// What is wrong with a constant of this name for a kernel: nothing in the file asks for it.
+    pub(crate) fn unknown_constant(&self, kernel: &str, name: &str) -> Option<Diagnostics> {
+        let index = Index::new(&self.tree);
+        let f = self.pick(&index, Some(kernel)).ok()?;
+        let spec = Specialization {
+            constants: vec![(name.to_owned(), Constant::None)],
+            ..Specialization::new(Vec::new(), Target::SM_80)
+        };
+        let unknown = unknown_constant(&self.tree, &index, f, &spec)?;
+        Some(self.diagnostics(vec![unknown]))
+    }
+
     /// Runs something on a kernel with the state that lowering has.
     pub(crate) fn with_lower<T>(
         &self,

@@ -1,5 +1,6 @@
 //! Names and attributes: scopes, modules of the outside, properties of types and blocks.
 
+pub(crate) use crate::text::closest::{closest, did_you_mean};
 use ruff_python_ast::{Expr, Identifier};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -530,25 +531,4 @@ pub(crate) fn no_parameter<'a>(
         "`{function}` has no parameter `{name}`{}",
         meant.unwrap_or_default()
     )
-}
-
-/// What to do where a name is not known and another resembles it.
-pub(crate) fn did_you_mean(name: impl std::fmt::Display) -> String {
-    format!("did you mean `{name}`?")
-}
-
-/// The name that differs least, if it is close: letters left out, added, replaced, or two beside each other exchanged.
-pub(crate) fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Long names are not worth a quadratic comparison.
-    if name.len() > 64 {
-        return None;
-    }
-    names
-        .filter(|other| other.len() <= 64)
-        .map(|other| (strsim::osa_distance(name, other), other))
-        // A name of one letter resembles every other.
-        .filter(|&(d, other)| d < name.len() && d <= 1 + other.len().min(name.len()) / 5)
-        // Among equals one of the same letters, as `to` for `ot`, which is as near to `dot`.
-        .min_by_key(|&(d, other)| (d, other.len().abs_diff(name.len())))
-        .map(|(_, other)| other)
 }

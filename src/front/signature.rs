@@ -17,6 +17,7 @@
 //! What is promised counts also where the kernel says `do_not_specialize`: that asks a caller who decides from the
 //! arguments' values to leave a parameter out, and who writes a signature has decided. So does `triton.tools.compile`.
 
+use super::names::{closest, did_you_mean};
 use super::types::{DType, Ty};
 use super::value::Const;
 use crate::limits::{SIGNATURE_ENTRIES, SIGNATURE_NESTING};
@@ -152,8 +153,8 @@ pub struct SignatureError {
     pub index: usize,
     /// The entry.
     pub entry: String,
-    /// What is wrong.
-    pub problem: &'static str,
+    /// What is wrong, and what would be right.
+    pub problem: String,
 }
 
 /// Reads a signature.
@@ -162,10 +163,10 @@ pub fn parse_signature(text: &str) -> Result<Vec<ArgSpec>, SignatureError> {
         return Ok(Vec::new());
     }
     let entries = split(text);
-    let error = |index: usize, entry: &str, problem| SignatureError {
+    let error = |index: usize, entry: &str, problem: &str| SignatureError {
         index: index + 1,
         entry: entry.chars().take(60).collect(),
-        problem,
+        problem: problem.to_owned(),
     };
     if entries.len() > SIGNATURE_ENTRIES {
         return Err(error(
@@ -177,7 +178,7 @@ pub fn parse_signature(text: &str) -> Result<Vec<ArgSpec>, SignatureError> {
     let mut args = Vec::with_capacity(entries.len());
     for (i, entry) in entries.into_iter().enumerate() {
         let entry = entry.trim();
-        let arg = parse_entry(entry, 0).map_err(|problem| error(i, entry, problem))?;
+        let arg = parse_entry(entry, 0).map_err(|problem| error(i, entry, &problem))?;
         args.push(arg);
     }
     Ok(args)
@@ -207,66 +208,143 @@ fn split(text: &str) -> Vec<&str> {
 /// What arguments can be promised to be multiples of.
 const MULTIPLES: [u32; 4] = [2, 4, 8, 16];
 
-fn parse_entry(entry: &str, depth: usize) -> Result<ArgSpec, &'static str> {
-    const EXPECTED: &str =
-        "expected a type like `*fp32` or `i32`, a number, True, False, None or a quoted string";
+fn parse_entry(entry: &str, depth: usize) -> Result<ArgSpec, String> {
     if entry.is_empty() {
-        return Err("it is empty");
+        return Err("it is empty".to_owned());
     }
     if let Some((class, inner)) = entry.strip_suffix(')').and_then(|e| e.split_once('('))
         && (class.is_empty() || is_identifier(class))
     {
         return parse_tuple(class, inner, depth).map(ArgSpec::Tuple);
     }
-    if is_whole(entry.strip_prefix(['-', '+']).unwrap_or(entry)) {
+    if is_number(entry) {
         let number = Constant::parse(entry).map(ArgSpec::Constant);
-        return number.ok_or("the number needs more than 127 bits");
+        return number.ok_or_else(|| "the number needs more than 127 bits".to_owned());
     }
     if let Some(rest) = entry.strip_prefix("tensordesc<") {
-        return parse_descriptor(rest).map(ArgSpec::Descriptor);
+        let descriptor = parse_descriptor(rest).map_err(str::to_owned)?;
+        return Ok(ArgSpec::Descriptor(descriptor));
     }
     let quoted = entry.starts_with(['"', '\'']);
-    let (name, promise) = match entry.rsplit_once(':') {
+    let (name, promise) = match entry.split_once(':') {
         Some((name, promise)) if !quoted => (name.trim(), Some(promise.trim())),
         _ => (entry, None),
     };
     let ty = match name.strip_prefix('*') {
-        Some(pointee) => {
-            let (constant, pointee) = match pointee.strip_prefix('k') {
-                Some(pointee) => (true, pointee),
-                None => (false, pointee),
-            };
-            if pointee.starts_with('*') {
-                return Err(
-                    "there are no pointers to pointers; give `*i64` and cast what is loaded: `.to(tl.pointer_type(..))`",
-                );
-            }
-            let to = DType::from_short_name(pointee);
-            let to = to.ok_or(match pointee {
-                "half" | "float16" => "it is a pointer to an unknown type; a half is `fp16`",
-                "bfloat16" => "it is a pointer to an unknown type; a bfloat16 is `bf16`",
-                "float" | "float32" => "it is a pointer to an unknown type; a float is `fp32`",
-                "double" | "float64" => "it is a pointer to an unknown type; a double is `fp64`",
-                _ => "it is a pointer to an unknown type; there are i1, i8, i16, i32, i64, u8, u16, u32, u64, fp16, bf16, fp32, fp64, fp8e5 and fp8e4nv",
-            })?;
-            Some(Ty::Ptr { to, constant })
-        }
+        Some(pointee) => Some(parse_pointer(pointee)?),
         None => DType::from_short_name(name).map(Ty::Num),
     };
-    match (ty, promise) {
-        (Some(ty), None) => Ok(ArgSpec::Typed { ty, divisible: 1 }),
-        (Some(Ty::Num(d)), Some("1")) if d.is_int() => Ok(ArgSpec::Constant(Constant::Int(1))),
-        (Some(ty), Some(promise)) => {
-            let can_be = ty.is_ptr() || ty.dtype().is_some_and(DType::is_int);
-            let divisible = multiple(promise).filter(|_| can_be).ok_or(
-                "after a type stands what an integer or a pointer is a multiple of, `:2`, `:4`, `:8` or `:16`, or `:1` for an integer",
-            )?;
+    let Some(promise) = promise else {
+        return match ty {
+            Some(ty) => Ok(ArgSpec::Typed { ty, divisible: 1 }),
+            None => Constant::parse(entry)
+                .map(ArgSpec::Constant)
+                .ok_or_else(|| unknown_entry(name)),
+        };
+    };
+    match ty {
+        Some(Ty::Num(d)) if d.is_int() && promise == "1" => Ok(ArgSpec::Constant(Constant::Int(1))),
+        Some(ty) if ty.is_ptr() || ty.dtype().is_some_and(DType::is_int) => {
+            let divisible = multiple(promise).ok_or_else(|| wrong_promise(name, promise, ty))?;
             Ok(ArgSpec::Typed { ty, divisible })
         }
-        (None, Some(_)) => Err(EXPECTED),
-        (None, None) => Constant::parse(entry)
-            .map(ArgSpec::Constant)
-            .ok_or(EXPECTED),
+        Some(_) => Err(format!(
+            "promises are of integers and pointers, and `{name}` is a float: leave `:{promise}` out"
+        )),
+        None if Constant::parse(name).is_some() => Err(format!(
+            "a constant has no promise: `{name}` alone is the constant, `i32:{promise}` a number known at launch with the promise"
+        )),
+        None => Err(unknown_entry(name)),
+    }
+}
+
+/// What stands behind `*`.
+fn parse_pointer(pointee: &str) -> Result<Ty, String> {
+    let (constant, pointee) = match pointee.strip_prefix('k') {
+        Some(pointee) => (true, pointee),
+        None => (false, pointee),
+    };
+    if pointee.starts_with('*') {
+        return Err(
+            "there are no pointers to pointers; give `*i64` and cast what is loaded: `.to(tl.pointer_type(..))`".to_owned(),
+        );
+    }
+    let to = DType::from_short_name(pointee).ok_or_else(|| {
+        let pointer = match meant_type(pointee) {
+            Some(meant) => did_you_mean(format!("*{meant}")),
+            None => {
+                let known: Vec<&str> = DType::ALL.iter().map(|dtype| dtype.short_name()).collect();
+                format!("there are {}", known.join(", "))
+            }
+        };
+        format!("it is a pointer to an unknown type; {pointer}")
+    })?;
+    Ok(Ty::Ptr { to, constant })
+}
+
+/// Whether an entry is a number, with or without a sign.
+fn is_number(entry: &str) -> bool {
+    is_whole(entry.strip_prefix(['-', '+']).unwrap_or(entry))
+}
+
+/// That nothing has a name, and which type may have been meant.
+fn unknown_entry(name: &str) -> String {
+    let expected =
+        "expected a type like `*fp32` or `i32`, a number, True, False, None or a quoted string";
+    match meant_type(name) {
+        Some(meant) => format!("{expected}; {}", did_you_mean(meant)),
+        None => expected.to_owned(),
+    }
+}
+
+/// The type that was meant by a name of another language, of the library, or one that is misspelled.
+fn meant_type(name: &str) -> Option<&'static str> {
+    let name = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
+    let of_others = match &*name {
+        "int" => Some("i32"),
+        "long" => Some("i64"),
+        "short" => Some("i16"),
+        "char" => Some("i8"),
+        "bool" => Some("i1"),
+        "half" => Some("fp16"),
+        "bfloat" => Some("bf16"),
+        "float" => Some("fp32"),
+        "double" => Some("fp64"),
+        _ => None,
+    };
+    let mut all = DType::ALL.iter();
+    let by_name = || {
+        all.find(|dtype| dtype.name() == name)
+            .map(|d| d.short_name())
+    };
+    let shorts = || DType::ALL.iter().map(|dtype| dtype.short_name());
+    of_others
+        .or_else(by_name)
+        .or_else(|| closest(&name, shorts()))
+}
+
+/// What is wrong with what stands behind the type of an integer or a pointer.
+fn wrong_promise(name: &str, promise: &str, ty: Ty) -> String {
+    let one = match ty.is_ptr() {
+        true => "",
+        false => ", or `:1` for the number 1",
+    };
+    let forms = format!(
+        "`:2`, `:4`, `:8` or `:16` (a multiple of so many{}){one}",
+        match ty.is_ptr() {
+            true => " bytes",
+            false => "",
+        }
+    );
+    match promise.split_once(':') {
+        Some((first, _)) => format!(
+            "one promise stands behind a type, as in `{name}:{}`; promises are {forms}",
+            first.trim()
+        ),
+        None if promise == "1" => {
+            format!("`:1` is the number 1, and `{name}` a pointer; promises are {forms}")
+        }
+        None => format!("`:{promise}` is no promise; promises are {forms}"),
     }
 }
 
@@ -276,9 +354,9 @@ fn multiple(promise: &str) -> Option<u32> {
 }
 
 /// What stands between the brackets of a tuple.
-fn parse_tuple(class: &str, inner: &str, depth: usize) -> Result<TupleArg, &'static str> {
+fn parse_tuple(class: &str, inner: &str, depth: usize) -> Result<TupleArg, String> {
     if depth >= SIGNATURE_NESTING {
-        return Err("tuples are nested too deeply");
+        return Err("tuples are nested too deeply".to_owned());
     }
     let mut items = Vec::new();
     if !inner.trim().is_empty() {
@@ -288,7 +366,7 @@ fn parse_tuple(class: &str, inner: &str, depth: usize) -> Result<TupleArg, &'sta
             entries.pop();
         }
         if entries.len() > SIGNATURE_ENTRIES {
-            return Err("the tuple has too many elements");
+            return Err("the tuple has too many elements".to_owned());
         }
         for entry in entries {
             items.push(parse_entry(entry.trim(), depth + 1)?);
@@ -432,6 +510,40 @@ mod tests {
         ] {
             let error = parse_signature(entry).expect_err("no type of a signature");
             assert!(error.problem.contains(name), "{entry}: {}", error.problem);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_entry_is_told() {
+        for (entry, told) in [
+            (
+                "i32:16:8",
+                "one promise stands behind a type, as in `i32:16`",
+            ),
+            (
+                "*fp16:16:8",
+                "one promise stands behind a type, as in `*fp16:16`",
+            ),
+            (
+                "64:8",
+                "`64` alone is the constant, `i32:8` a number known at launch",
+            ),
+            ("I32", "did you mean `i32`?"),
+            ("int32", "did you mean `i32`?"),
+            ("tl.float16", "did you mean `fp16`?"),
+            ("i23", "did you mean `i32`?"),
+            ("I32:16", "did you mean `i32`?"),
+            ("*FP16", "did you mean `*fp16`?"),
+            ("*torch.bfloat16", "did you mean `*bf16`?"),
+            (
+                "i32:32",
+                "`:32` is no promise; promises are `:2`, `:4`, `:8` or `:16`",
+            ),
+            ("*i32:1", "`:1` is the number 1, and `*i32` a pointer"),
+            ("fp32:16", "`fp32` is a float: leave `:16` out"),
+        ] {
+            let error = parse_signature(entry).expect_err(entry).to_string();
+            assert!(error.contains(told), "{error}");
         }
     }
 

@@ -137,8 +137,10 @@ pub(crate) use build::rust_module::rust_name;
 pub(crate) use build::stored;
 #[cfg(all(feature = "cuda", feature = "tool"))]
 pub(crate) use execute::kept_tensor_maps::driver_launch;
+#[cfg(all(feature = "cuda", feature = "tool"))]
+pub(crate) use execute::tensor_maps::without_maps;
 #[cfg(feature = "tool")]
-pub(crate) use execute::tensor_maps::element;
+pub(crate) use execute::tensor_maps::{element, emulated_without_maps};
 
 /// Everything may be sent to and used from other threads.
 const _: () = {

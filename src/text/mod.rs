@@ -54,6 +54,7 @@
 //! bits for any type.
 
 mod ast;
+pub(crate) mod closest;
 mod grammar;
 pub(crate) mod lexer;
 #[cfg(feature = "tool")]

@@ -4,6 +4,8 @@ mod bench;
 mod commands;
 mod json;
 #[cfg(feature = "triton")]
+mod promoted;
+#[cfg(feature = "triton")]
 mod python;
 mod reduce;
 mod run;

@@ -182,3 +182,22 @@ fn mistakes_are_told_before_anything_is_made() {
     let off = warm(&folder, &["m"], &[("TILELIFT_CACHE", "off")]);
     assert!(stderr(&off).contains("the cache is off"));
 }
+
+#[test]
+fn a_kernel_that_is_not_there_leaves_the_others() {
+    let wrong = "kernel k doubel \"*fp32:16, i32\" target=sm_80\n";
+    let folder = set_up(&(MANIFEST.to_owned() + wrong));
+    let done = warm(&folder, &["m", "-a", "ptxas"], &[]);
+    assert_eq!(done.status.code(), Some(1));
+    let told = stderr(&done);
+    assert!(
+        told.contains("m:5: error: doubel: there is no kernel `doubel`; there is double"),
+        "{told}"
+    );
+    let table = stdout(&done);
+    assert!(
+        table.starts_with("3 kernels in ")
+            && table.ends_with("s: 2 compiled, 2 assembled, 1 failed\n"),
+        "{table}"
+    );
+}

@@ -177,10 +177,7 @@ def put(x, n, B: tl.constexpr = 32):
         assert_eq!(out.read(&stream), Ok(numbers(256)));
     }
 
-    let eight = put
-        .constant("num_warps", 8)
-        .expect("it is known at the launch");
-    let error = text(eight.launch(&stream, 1, (&out, 5.0_f32)));
+    let error = text(put.constant("num_warps", 8).map(drop));
     has(error, "it is an option and no constant: `Kernel::warps`");
     let error = device.kernel(&program, None).map(drop);
     has(
@@ -196,10 +193,19 @@ def put(x, n, B: tl.constexpr = 32):
     );
 
     let grid = |c: Constants| Some([c.int("BLOCK")?, 1, 1]);
-    let error = put
-        .constant("A", 7)
-        .and_then(|k| k.launch(&stream, &grid, (&out, 5.0_f32)));
-    has(text(error), "nothing in the file is called `A`");
+    // Before anything is launched.
+    let told = put
+        .constant("num_warp", 7)
+        .expect_err("nobody asks for it")
+        .to_string();
+    has(told, "nothing in the file is called `num_warp`");
+    let error = device
+        .kernel(&program, "put")
+        .and_then(|k| k.constant("BB", 7))
+        .map(drop);
+    has(text(error), "did you mean `B`?");
+    let error = text(put.constant("A", 7).map(drop));
+    has(error, "nothing in the file is called `A`");
     let error = text(put.launch(&stream, &grid, (&out, 5.0_f32)));
     has(
         error,

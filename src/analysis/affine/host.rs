@@ -15,8 +15,10 @@ pub struct Host(u32);
 pub enum Node {
     /// A constant.
     Const(i64),
-    /// A parameter of the kernel, i32 or i64.
+    /// A parameter of the kernel, of 8 to 64 bits with sign.
     Param(Value),
+    /// A parameter of 8 or 16 bits without sign.
+    Unsigned(Value),
     /// How many programs there are along an axis.
     Programs(u8),
     /// The sum.
@@ -72,6 +74,8 @@ impl Hosts {
         match self.node(host) {
             Node::Const(_) => 1,
             Node::Param(_) | Node::Programs(_) => 2,
+            // Of the number with sign, and what is added where that is negative.
+            Node::Unsigned(_) => 8,
             Node::Add(a, b)
             | Node::Sub(a, b)
             | Node::Mul(a, b)
@@ -116,6 +120,11 @@ impl Hosts {
     pub fn param(&mut self, value: Value, bits: u32) -> Host {
         let most = (1_i128 << (bits - 1)) - 1;
         self.make(Node::Param(value), (-most - 1, most))
+    }
+
+    /// A parameter of so many bits without sign.
+    pub fn unsigned(&mut self, value: Value, bits: u32) -> Host {
+        self.make(Node::Unsigned(value), (0, (1_i128 << bits) - 1))
     }
 
     /// How many programs there are along an axis.

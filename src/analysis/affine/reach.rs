@@ -218,8 +218,9 @@ impl<'a, 'f> Reach<'a, 'f> {
             | TileOp::ConvertLayout
             | TileOp::AssumeMultiple
             | TileOp::AssumeContiguous
-            | TileOp::AssumeConstant
-            | TileOp::Sext => return self.range(arg(0)),
+            | TileOp::AssumeConstant => return self.range(arg(0)),
+            TileOp::Sext => return self.widened(inst).or_else(|| self.range(arg(0))),
+            TileOp::Zext => return self.widened(inst).or_else(|| self.any(value)),
             TileOp::Itrunc => self.range(arg(0))?,
             TileOp::Iadd | TileOp::Isub | TileOp::Imul => {
                 let (a, b) = (self.range(arg(0))?, self.range(arg(1))?);
@@ -253,6 +254,33 @@ impl<'a, 'f> Reach<'a, 'f> {
             _ => return self.any(value),
         };
         self.in_type(found, ty.elem)
+    }
+
+    /// A parameter of 8 or 16 bits that is made wider, with its sign or without one; none of other values.
+    fn widened(&mut self, inst: Inst) -> Option<Range> {
+        let dfg = &self.forms.func.dfg;
+        let data = &dfg.insts[inst];
+        let mut narrow = data.args[0];
+        while let ValueDef::Result(inst, _) = dfg.values[narrow].def
+            && let TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant =
+                dfg.insts[inst].op
+        {
+            narrow = dfg.insts[inst].args[0];
+        }
+        let ValueDef::Param(block, _) = dfg.values[narrow].def else {
+            return None;
+        };
+        let ty = dfg.ty(narrow);
+        let bits = ty.elem.bits();
+        let is_small = ty.is_scalar() && ty.elem.is_int() && matches!(bits, 8 | 16);
+        if block != self.forms.func.entry || !is_small {
+            return None;
+        }
+        let host = match data.op {
+            TileOp::Zext => self.hosts.unsigned(narrow, bits),
+            _ => self.hosts.param(narrow, bits),
+        };
+        Some(self.point(host))
     }
 
     /// Without wrap.

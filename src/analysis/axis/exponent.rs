@@ -383,6 +383,11 @@ impl Exponent {
         self.value == other.value
     }
 
+    /// The number, for messages alone: nothing that is emitted may depend on it, as it is not recorded what it rests on.
+    pub fn for_messages(&self) -> u8 {
+        self.value
+    }
+
     /// The number, but for what is beyond `most`: it is recorded what that rests on.
     pub(super) fn asked(&self, most: u8, hints: &[ParamHints]) -> u8 {
         let low = match self.value.min(most) > self.least {

@@ -201,6 +201,7 @@ impl Bench<'_> {
                 .limits
                 .programs
                 .or(self.device.is_gpu().then_some(u64::MAX)),
+            fixed: &kernel.constants,
             ..Setup::new(kernel.target, &plain)
         };
         let line = LaunchLine::read(&kernel.func, words, &setup).map_err(|e| wrong(&e))?;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::cli::input::Kernel;
 use crate::cli::{Failure, Result};
 use crate::compile::CompiledKernel;
+use crate::filetest::run::Setup;
 use crate::filetest::run::launch::whole_numbers;
 use crate::predict::{Estimate, Launch, Model};
 use crate::settings::{Options, Target, Usage, spilled_bytes};
@@ -13,7 +14,11 @@ use crate::settings::{Options, Target, Usage, spilled_bytes};
 /// What the launch of a run line is expected to take.
 pub(super) fn expected(kernel: &Kernel, words: &str) -> Result<Estimate> {
     let wrong = |problem: String| Failure::Input(format!("--args: {problem}"));
-    let (grid, numbers) = whole_numbers(&kernel.func, words).map_err(wrong)?;
+    let setup = Setup {
+        fixed: &kernel.constants,
+        ..Setup::new(kernel.target, &kernel.options)
+    };
+    let (grid, numbers) = whole_numbers(&kernel.func, words, &setup).map_err(wrong)?;
     let model = Model::of(&kernel.func, kernel.target, &kernel.options);
     let model = model.map_err(|error| kernel.refused(&error))?;
     let model = model.ok_or_else(|| {

@@ -44,6 +44,7 @@ pub(super) fn lines(args: &ShowArgs, kernel: &Kernel) -> Result<Lines> {
     let setup = Setup {
         steps: args.limits.steps,
         programs: args.limits.programs,
+        fixed: &kernel.constants,
         ..Setup::new(kernel.target, &options)
     };
     let line = LaunchLine::read(&kernel.func, words, &setup).map_err(wrong)?;

@@ -1,7 +1,7 @@
 //! One run line: the reference, and everybody else against it.
 
 use super::compare::{Bound, compare_buffers, compare_values};
-use super::exec::{self, At, Executor, Finished, Job, Outcome};
+use super::exec::{self, At, Executor, Finished, Job, Outcome, Printed};
 use super::parse_line::{Expect, RunLine};
 use super::summary::Summary;
 use super::{Setup, arguments, bound_of, files, interpreter, place_of};
@@ -71,7 +71,17 @@ impl Line<'_> {
             func, note, setup, ..
         } = *self;
         let here = |message: String| (note.pos, message);
-        let run = RunLine::parse(&note.words).map_err(here)?;
+        let run = RunLine::parse(&note.words).map_err(|problem| {
+            // Of names that no parameter can have, such as `desc.base`.
+            let is_name = problem.starts_with("unexpected character");
+            here(match is_name {
+                true => format!(
+                    "{problem}; the kernel takes {}",
+                    func.param_names.join(", ")
+                ),
+                false => problem,
+            })
+        })?;
         check_programs(&run, setup).map_err(here)?;
         if run.block.is_some() || run.shared.is_some() {
             let message = "block(..) and shared(..) are for PTX; a kernel states its warps and shared memory itself";
@@ -97,6 +107,7 @@ impl Line<'_> {
         let Finished {
             buffers: expected,
             printed,
+            variant,
         } = match (reference.run(&job), expected_error) {
             (Outcome::Done(finished), None) => finished,
             (Outcome::Done(_), Some(words)) => {
@@ -117,9 +128,9 @@ impl Line<'_> {
                 },
                 _,
             ) => {
-                if !printed.is_empty() {
+                if printed.count() > 0 {
                     summary.add(reference.name(), "fails".to_owned());
-                    summary.printed(&printed);
+                    summary.printed(&printed, setup.prints);
                     report.runs.push(summary);
                 }
                 // The instruction is where one looks first; which line runs it stands in the message.
@@ -139,7 +150,9 @@ impl Line<'_> {
         };
         summary.add(reference.name(), "is the reference".to_owned());
         summary.buffers(&args, &expected);
-        summary.printed(printed.as_deref().unwrap_or_default());
+        if let Some(printed) = &printed {
+            summary.printed(printed, setup.prints);
+        }
         let mut fail = |pos: Pos, message: String| report.failures.push(Failure::at(pos, message));
         for expect in &run.expects {
             if let Expect::Values(name, texts) = expect
@@ -151,7 +164,7 @@ impl Line<'_> {
         }
         for expect in &run.expects {
             if let Expect::Printed(line) = expect
-                && !printed.iter().flatten().any(|printed| printed == line)
+                && !printed.iter().any(|printed| printed.lines.contains(line))
             {
                 let line = quoted_within(line, SHOWN);
                 let message = format!("{} does not print `{line}`", reference.name());
@@ -170,6 +183,7 @@ impl Line<'_> {
         let finished = Finished {
             buffers: expected,
             printed,
+            variant,
         };
         self.compare(&mut job, &run, &finished, &mut summary, report);
         report.runs.push(summary);
@@ -203,6 +217,7 @@ impl Line<'_> {
                 let found = Finished {
                     buffers,
                     printed: None,
+                    variant: String::new(),
                 };
                 let mut is_exact = true;
                 self.judge(job, &bounds, expected, &found, &mut stated, &mut is_exact)?;
@@ -222,10 +237,12 @@ impl Line<'_> {
             let seeds = if executor.is_seeded() { SEEDS } else { 1 };
             let mut is_exact = true;
             let mut verdict = None;
+            let mut variant = String::new();
             for seed in 0..seeds {
                 job.seed = seed;
                 let result = match executor.run(job) {
                     Outcome::Done(found) => {
+                        variant.clone_from(&found.variant);
                         self.judge(job, &bounds, expected, &found, &mut stated, &mut is_exact)
                     }
                     Outcome::Failed { message, at, .. } => {
@@ -242,7 +259,7 @@ impl Line<'_> {
                 if let Err((pos, message)) = result {
                     let message = format!("{} (seed {seed}): {message}", executor.name());
                     report.failures.push(Failure::at(pos, message));
-                    verdict = Some("differs".to_owned());
+                    verdict = Some(format!("differs{variant}"));
                     break;
                 }
             }
@@ -253,8 +270,8 @@ impl Line<'_> {
                     " within the bounds of its ops"
                 };
                 match seeds {
-                    1 => format!("agrees{bounds}"),
-                    _ => format!("agrees{bounds} on {seeds} schedules"),
+                    1 => format!("agrees{bounds}{variant}"),
+                    _ => format!("agrees{bounds} on {seeds} schedules{variant}"),
                 }
             });
             summary.add(executor.name(), verdict);
@@ -284,11 +301,11 @@ impl Line<'_> {
             let (mut expected, mut found) = (expected.printed.clone(), found.printed.clone());
             if stated.is_some_and(|stated| stated.is_printed) {
                 // Numbers with a bound are printed with as many digits; that all is printed remains.
-                for lines in [&mut expected, &mut found].into_iter().flatten() {
-                    lines.iter_mut().for_each(String::clear);
+                for printed in [&mut expected, &mut found].into_iter().flatten() {
+                    printed.lines.iter_mut().for_each(String::clear);
                 }
             }
-            compare_printed(expected.as_deref(), found.as_deref())
+            compare_printed(expected.as_ref(), found.as_ref())
                 .map_err(|message| (self.note.pos, message))
         };
         let exactly = compare(None);
@@ -334,13 +351,13 @@ impl Line<'_> {
         for executor in exec::executors() {
             let seeds = if executor.is_seeded() { SEEDS } else { 1 };
             let mut verdict = "leaves what is stated".to_owned();
-            let mut lines = Vec::new();
+            let mut printed = Printed::default();
             for seed in 0..seeds {
                 job.seed = seed;
                 let here = |message| (self.note.pos, message);
                 let result = match executor.run(job) {
                     Outcome::Done(found) => {
-                        lines = found.printed.unwrap_or_default();
+                        printed = found.printed.unwrap_or_default();
                         compare_stated(run, job.args, &found.buffers, self.setup)
                             .and_then(|()| files::save(self.setup, job.args, &found.buffers))
                             .map_err(here)
@@ -348,9 +365,9 @@ impl Line<'_> {
                     Outcome::Failed {
                         message,
                         at,
-                        printed,
+                        printed: by_then,
                     } => {
-                        lines = printed;
+                        printed = by_then;
                         let (pos, line) = self.place(at);
                         Err((pos, message + &line))
                     }
@@ -369,7 +386,7 @@ impl Line<'_> {
                 }
             }
             summary.add(executor.name(), verdict);
-            summary.printed(&lines);
+            summary.printed(&printed, self.setup.prints);
         }
     }
 }
@@ -409,29 +426,46 @@ pub(super) fn check_programs(run: &RunLine, setup: &Setup<'_>) -> Result<(), Str
     ))
 }
 
-/// Compares what was printed, where both know.
+/// Compares what was printed, where both know. Of more lines than a log holds those that it has are compared, and their number.
 pub(super) fn compare_printed(
-    expected: Option<&[String]>,
-    found: Option<&[String]>,
+    expected: Option<&Printed>,
+    found: Option<&Printed>,
 ) -> Result<(), String> {
     let (Some(expected), Some(found)) = (expected, found) else {
         return Ok(());
     };
-    let mut pairs = expected.iter().zip(found);
-    let differs = pairs.position(|(e, f)| e != f);
-    if differs.is_none() && expected.len() == found.len() {
+    let sorted = |printed: &Printed| {
+        let mut lines = printed.lines.clone();
+        lines.sort_unstable();
+        lines
+    };
+    let (all, lines) = (sorted(expected), sorted(found));
+    // Without those that were lost, whichever they are.
+    let mut rest = all.iter();
+    let is_lost = found.lost > 0;
+    let mut differs = lines.iter().position(|line| match is_lost {
+        true => !rest.any(|other| other == line),
+        false => rest.next() != Some(line),
+    });
+    if differs.is_none() && !is_lost && lines.len() < all.len() {
+        differs = Some(lines.len());
+    }
+    if differs.is_none() && expected.count() == found.count() {
         return Ok(());
     }
-    let at = differs.unwrap_or(expected.len().min(found.len()));
-    let line = |lines: &[String]| {
-        let line = lines.get(at).map(|line| quoted_within(line, SHOWN));
+    let at = differs.unwrap_or(lines.len());
+    let shown = |line: Option<&String>| {
+        let line = line.map(|line| quoted_within(line, SHOWN));
         line.map_or("nothing".into(), |line| format!("`{line}`"))
     };
+    let other = match is_lost {
+        true => "a line of the others".to_owned(),
+        false => shown(all.get(at)),
+    };
     Err(format!(
-        "{} lines printed, not {}; the first that differs is {} instead of {}",
-        found.len(),
-        expected.len(),
-        line(found),
-        line(expected)
+        "{} lines printed, not {}; the first that differs is {} instead of {other}",
+        found.count(),
+        expected.count(),
+        shown(lines.get(at)),
     ))
 }

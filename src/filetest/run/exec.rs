@@ -10,7 +10,7 @@ use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::types::Scalar;
 use crate::limits::RUN_LINE_STEPS;
-use crate::runtime::{emulated as emulated_beside, source_place};
+use crate::runtime::{emulated as emulated_beside, emulated_without_maps, source_place};
 use crate::settings::{Options, Promote, Target};
 
 /// An argument of a kernel.
@@ -142,8 +142,18 @@ pub(super) struct Job<'a> {
 pub(super) struct Finished {
     /// What each argument's buffer holds, none for other arguments.
     pub(super) buffers: Vec<Option<Contents>>,
-    /// What the kernel printed, sorted; none where nobody can know.
-    pub(super) printed: Option<Vec<String>>,
+    /// What the kernel printed; none where nobody can know.
+    pub(super) printed: Option<Printed>,
+    /// Which of its variants ran, behind what is said of the run; empty of a kernel that has one.
+    pub(super) variant: String,
+}
+
+/// The lines that a kernel printed, by place, program and element.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Printed {
+    pub(super) lines: Vec<String>,
+    /// How many more there were than the log of a launch holds.
+    pub(super) lost: u32,
 }
 
 impl Finished {
@@ -157,23 +167,32 @@ impl Finished {
             return Outcome::Failed {
                 message: failure.to_string(),
                 at: None,
-                printed: log.map_or(Vec::new(), |log| printed(log, sites)),
+                printed: log.map_or_else(Printed::default, |log| Printed::of(log, sites)),
             };
         }
         Outcome::Done(Finished {
             buffers,
-            printed: log.map(|log| printed(log, sites)),
+            printed: log.map(|log| Printed::of(log, sites)),
+            variant: String::new(),
         })
     }
 }
 
-/// The lines of a log, sorted.
-pub(super) fn printed(log: &Log, sites: &[Site]) -> Vec<String> {
-    let mut lines = log.lines(sites);
-    // What was lost is said last.
-    let records = lines.len() - usize::from(log.lost > 0);
-    lines[..records].sort();
-    lines
+impl Printed {
+    /// Those of a log.
+    pub(super) fn of(log: &Log, sites: &[Site]) -> Printed {
+        let Log { records, lost } = log.clone();
+        let kept = Log { records, lost: 0 };
+        Printed {
+            lines: kept.lines(sites),
+            lost,
+        }
+    }
+
+    /// How many were printed, those that are lost included.
+    pub(super) fn count(&self) -> usize {
+        self.lines.len() + self.lost as usize
+    }
 }
 
 /// How a run ended.
@@ -191,9 +210,19 @@ pub(super) enum Outcome {
         message: String,
         /// Where it is, if that is known.
         at: Option<At>,
-        /// What the kernel had printed by then, sorted.
-        printed: Vec<String>,
+        /// What the kernel had printed by then.
+        printed: Printed,
     },
+}
+
+impl Outcome {
+    /// The same of a variant of the kernel.
+    pub(super) fn of_variant(mut self, variant: String) -> Outcome {
+        if let Outcome::Done(finished) = &mut self {
+            finished.variant = variant;
+        }
+        self
+    }
 }
 
 /// The place of a failure.
@@ -245,7 +274,7 @@ pub(super) fn failed(message: impl Into<String>) -> Outcome {
     Outcome::Failed {
         message: message.into(),
         at: None,
-        printed: Vec::new(),
+        printed: Printed::default(),
     }
 }
 
@@ -329,15 +358,22 @@ fn source_of(job: &Job<'_>, ptx: &str, line: Option<u32>) -> Option<At> {
     Some(At::Source(line, column))
 }
 
-/// The kernel with what it takes beside its arguments, as `make` makes it, or the kernel without tensor maps where the arguments allow none.
+/// The kernel with what it takes beside its arguments, as `make` makes it, or the kernel without tensor maps where the arguments allow
+/// none, for which `why` has the reason; and which of the two it is, in words.
 pub(super) fn with_maps<T>(
     kernel: CompiledKernel,
     job: &Job<'_>,
     make: impl Fn(&KernelMeta) -> Option<T>,
-) -> Result<(CompiledKernel, T), String> {
+    why: impl Fn(&KernelMeta) -> String,
+) -> Result<(CompiledKernel, T, String), String> {
     if let Some(maps) = make(&kernel.meta) {
-        return Ok((kernel, maps));
+        let variant = match kernel.meta.maps.is_empty() {
+            true => String::new(),
+            false => ", with tensor maps".to_owned(),
+        };
+        return Ok((kernel, maps, variant));
     }
+    let variant = format!(", without tensor maps: {}", why(&kernel.meta));
     let options = Options {
         promote: Promote::Never,
         ..*job.options
@@ -346,7 +382,7 @@ pub(super) fn with_maps<T>(
         compile(job.func, job.target, &options).map_err(|e| format!("{}: {e}", job.target))?;
     let maps =
         make(&plain.meta).ok_or("a kernel takes tensor maps that was compiled to take none")?;
-    Ok((plain, maps))
+    Ok((plain, maps, variant))
 }
 
 /// The PTX emulator, with every check on.
@@ -375,6 +411,8 @@ struct Prepared {
     addresses: Vec<u64>,
     args: Vec<emu::Arg>,
     ctas: [u32; 3],
+    /// Which of the kernel's variants it is, in words.
+    variant: String,
 }
 
 impl Prepared {
@@ -391,7 +429,8 @@ impl Prepared {
         });
         let mut args: Vec<emu::Arg> = args.collect();
         let beside = |meta: &KernelMeta| emulated_beside(meta, &args, job.grid);
-        let (kernel, beside) = with_maps(kernel, job, beside)?;
+        let why = |meta: &KernelMeta| emulated_without_maps(meta, &args, job.grid);
+        let (kernel, beside, variant) = with_maps(kernel, job, beside, why)?;
         args.extend(beside.args);
         let kernel = CompiledKernel {
             ptx: edit(kernel.ptx),
@@ -406,6 +445,7 @@ impl Prepared {
             addresses,
             args,
             ctas: beside.ctas,
+            variant,
         })
     }
 
@@ -455,6 +495,7 @@ pub(super) fn emulate(job: &Job<'_>, edit: impl FnOnce(String) -> String) -> Out
         addresses,
         args,
         ctas,
+        variant,
     } = match Prepared::new(job, edit) {
         Ok(prepared) => prepared,
         Err(message) => return failed(message),
@@ -489,11 +530,11 @@ pub(super) fn emulate(job: &Job<'_>, edit: impl FnOnce(String) -> String) -> Out
         return Outcome::Failed {
             message: format!("{}: {what}{named}{advice}{line}", job.target),
             at,
-            printed: printed(&log(&memory), &kernel.meta.sites),
+            printed: Printed::of(&log(&memory), &kernel.meta.sites),
         };
     }
     let buffers = emulated_buffers(job.args, &addresses, &memory);
-    Finished::outcome(buffers, Some(&log(&memory)), &kernel.meta.sites)
+    Finished::outcome(buffers, Some(&log(&memory)), &kernel.meta.sites).of_variant(variant)
 }
 
 /// Stands for the GPU in a build that cannot reach one.

@@ -14,7 +14,7 @@ use crate::driver::{
     Arg, Buffer, Context, Device, Driver, DriverError, LaunchSpec, Module, ParamSize, RawPtr,
     Stream, TensorMap, launch,
 };
-use crate::runtime::driver_launch;
+use crate::runtime::{driver_launch, without_maps};
 
 /// Bytes on each side of a buffer that no kernel may touch.
 const GUARD: usize = 4096;
@@ -66,9 +66,10 @@ impl Executor for Gpu {
             Ok(kernel) => kernel,
             Err(error) => return failed(format!("{}: {error}", job.target)),
         };
+        let mut variant = String::new();
         let runs: Result<Vec<_>, String> = POISONS
             .iter()
-            .map(|&poison| run_once(open, &kernel, job, poison))
+            .map(|&poison| run_once(open, &kernel, job, poison, &mut variant))
             .collect();
         let (runs, logs): (Vec<_>, Vec<_>) = match runs {
             Ok(runs) => runs.into_iter().unzip(),
@@ -87,7 +88,7 @@ impl Executor for Gpu {
             })),
             ArgValue::Scalar { .. } | ArgValue::Null => None,
         });
-        Finished::outcome(outputs.collect(), logs.first(), &kernel.meta.sites)
+        Finished::outcome(outputs.collect(), logs.first(), &kernel.meta.sites).of_variant(variant)
     }
 }
 
@@ -116,8 +117,10 @@ fn run_once(
     kernel: &CompiledKernel,
     job: &Job<'_>,
     poison: u8,
+    variant: &mut String,
 ) -> Result<(Vec<Vec<u8>>, Log), String> {
-    let (result, log) = try_run(open, kernel, job, poison).map_err(|problem| problem.0)?;
+    let ran = try_run(open, kernel, job, poison, variant);
+    let (result, log) = ran.map_err(|problem| problem.0)?;
     let mut buffers = Vec::new();
     for (bytes, arg) in result.into_iter().zip(job.args) {
         let Some(inner) = bytes.len().checked_sub(2 * GUARD) else {
@@ -139,6 +142,7 @@ fn try_run(
     kernel: &CompiledKernel,
     job: &Job<'_>,
     poison: u8,
+    variant: &mut String,
 ) -> Result<(Vec<Vec<u8>>, Log), Problem> {
     let Open { context, stream } = open;
     let mut buffers = Vec::new();
@@ -180,7 +184,10 @@ fn try_run(
     let words: Vec<u64> = args.iter().map(word).collect();
     let resident = context.device().multiprocessors;
     let beside = |meta: &KernelMeta| driver_launch(meta, &words, job.grid, resident);
-    let (kernel, beside) = &with_maps(kernel.clone(), job, beside).map_err(Problem)?;
+    let why = |meta: &KernelMeta| without_maps(meta, &words, job.grid);
+    let made = with_maps(kernel.clone(), job, beside, why).map_err(Problem)?;
+    let (kernel, beside) = (&made.0, &made.1);
+    *variant = made.2;
     args.extend(beside.programs.iter().map(|bytes| Arg::Bytes(bytes)));
     args.extend(beside.maps.iter().map(TensorMap::arg));
     let module = Module::load(context, &kernel.ptx)?;

@@ -2,8 +2,8 @@
 
 use super::compare::Distances;
 use super::exec::{
-    ArgValue, Argument, At, Contents, Executor, Finished, Job, Outcome, STEPS_ADVICE, allocated,
-    failed, printed,
+    ArgValue, Argument, At, Contents, Executor, Finished, Job, Outcome, Printed, STEPS_ADVICE,
+    allocated, failed,
 };
 use super::named::named_address;
 use crate::device_print::{self, Site};
@@ -183,7 +183,7 @@ impl Executor for Interpreter {
             return Outcome::Failed {
                 message: format!("{}{}{advice}", who(job, &error.place), error.kind),
                 at: error.place.inst.map(|(inst, _)| At::Inst(inst)),
-                printed: printed(&memory.take_log(), &sites),
+                printed: Printed::of(&memory.take_log(), &sites),
             };
         }
         let outputs = job

@@ -4,7 +4,7 @@ use super::against_reference::check_programs;
 use super::exec::{ArgValue, Argument, Job, by_lines};
 use super::interpreter::count;
 use super::parse_line::{ArgSpec, RunLine};
-use super::{Setup, arguments, number, quoted, spec_of};
+use super::{Setup, arguments, check_fixed, number, quoted, spec_of};
 use crate::emu;
 use crate::interp;
 use crate::ir::function::TileFunction;
@@ -26,14 +26,14 @@ pub(crate) struct LaunchLine {
 pub(crate) fn whole_numbers(
     func: &TileFunction,
     words: &str,
+    setup: &Setup<'_>,
 ) -> Result<([u32; 3], Vec<Option<i64>>), String> {
     let run = RunLine::parse_within(words, BENCH_BYTES)?;
     let names = &func.param_names;
-    if let Some((name, _)) = run.args.iter().find(|(name, _)| !names.contains(name)) {
-        let (name, names) = (quoted(name), names.join(", "));
-        return Err(format!(
-            "the kernel takes no argument `{name}`; it takes {names}"
-        ));
+    for (name, spec) in &run.args {
+        if !names.contains(name) {
+            check_fixed(func, name, spec, setup)?;
+        }
     }
     let params = func.params().iter().zip(names);
     let numbers = params.map(|(&param, name)| {

@@ -70,6 +70,7 @@ use super::{TestReport, report_violations};
 use crate::ir::function::TileFunction;
 use crate::ir::types::Elem;
 use crate::settings::{Options, Target};
+use crate::text::closest::{closest, did_you_mean};
 use crate::text::number;
 use crate::text::parse::{ParsedFile, Pos};
 use crate::text::quote::quoted;
@@ -105,6 +106,11 @@ pub struct Setup<'a> {
     pub folder: Option<&'a Path>,
     /// Buffers to be written to files of NumPy after the run, by the names of their parameters.
     pub save: &'a [(String, PathBuf)],
+    /// Parameters of the source that the signature has made constants, with their values: a line may leave them out or repeat the
+    /// value.
+    pub fixed: &'a [(String, String)],
+    /// The most lines of what a kernel prints that a summary shows.
+    pub prints: usize,
 }
 
 impl<'a> Setup<'a> {
@@ -118,6 +124,8 @@ impl<'a> Setup<'a> {
             by_ops: false,
             folder: None,
             save: &[],
+            fixed: &[],
+            prints: summary::PRINTED,
         }
     }
 }
@@ -270,10 +278,9 @@ fn arguments(
     setup: &Setup<'_>,
 ) -> Result<Vec<Argument>, String> {
     let names = &func.param_names;
-    for (name, _) in &run.args {
+    for (name, spec) in &run.args {
         if !names.contains(name) {
-            let (func, name) = (quoted(&func.name), quoted(name));
-            return Err(format!("@{func} has no parameter `{name}`"));
+            check_fixed(func, name, spec, setup)?;
         }
     }
     check_names(run, setup)?;
@@ -296,6 +303,47 @@ fn arguments(
         );
     }
     Ok(args)
+}
+
+/// An error for what a line gives to a name that takes no argument, unless it is the value that the parameter has anyway.
+fn check_fixed(
+    func: &TileFunction,
+    name: &str,
+    spec: &ArgSpec,
+    setup: &Setup<'_>,
+) -> Result<(), String> {
+    let Some((_, value)) = setup.fixed.iter().find(|(fixed, _)| fixed == name) else {
+        return Err(unknown_name(func, name));
+    };
+    let is_it = matches!(spec, ArgSpec::Number(text) if text == value);
+    if is_it {
+        return Ok(());
+    }
+    let name = quoted(name);
+    Err(format!(
+        "`{name}` is fixed: the signature makes it the constant {} (`i32:1` is the number 1), so leave it out of the line, or give \
+         the signature a type",
+        quoted(value)
+    ))
+}
+
+/// That a kernel takes no argument of a name, and which it takes.
+fn unknown_name(func: &TileFunction, name: &str) -> String {
+    let known = func.param_names.iter().map(String::as_str);
+    let meant = closest(name, known.clone());
+    let meant = meant.map_or_else(String::new, |other| {
+        format!("; {}", did_you_mean(quoted(other)))
+    });
+    let known: Vec<String> = known.map(quoted).collect();
+    let takes = match known.is_empty() {
+        true => "nothing".to_owned(),
+        false => known.join(", "),
+    };
+    format!(
+        "@{} has no parameter `{}`; it takes {takes}{meant}",
+        quoted(&func.name),
+        quoted(name)
+    )
 }
 
 /// What a line gives to a parameter.

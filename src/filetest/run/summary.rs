@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-use super::exec::{ArgValue, Argument, Contents, Job};
+use super::exec::{ArgValue, Argument, Contents, Job, Printed};
+use crate::device_print::CAPACITY;
 use crate::ir::types::Elem;
 use crate::text::number;
 
 /// Elements of a buffer that are shown.
 const SHOWN: usize = 8;
-/// Lines that a kernel prints that are shown.
-const PRINTED: usize = 64;
+/// Lines that a kernel prints that are shown where nothing is said.
+pub(super) const PRINTED: usize = 64;
 
 /// A run: who ran it, and what the reference left in the buffers that it changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,13 +48,25 @@ impl Summary {
         }
     }
 
-    /// The lines that a kernel printed, sorted.
-    pub(super) fn printed(&mut self, lines: &[String]) {
-        for line in lines.iter().take(PRINTED) {
+    /// The first lines that a kernel printed, at most so many, and how many there are beside these.
+    pub(super) fn printed(&mut self, printed: &Printed, most: usize) {
+        for line in printed.lines.iter().take(most) {
             self.add("prints", line.clone());
         }
-        if let Some(more) = lines.len().checked_sub(PRINTED + 1) {
-            self.add("prints", format!("and {} lines more", more + 1));
+        let more = printed.lines.len().saturating_sub(most);
+        if more > 0 {
+            let all = printed.lines.len();
+            self.add(
+                "prints",
+                format!("and {more} lines more (--prints {all} shows them)"),
+            );
+        }
+        if printed.lost > 0 {
+            let lost = format!(
+                "and {} lines that are lost: the log of a launch holds {CAPACITY} (run fewer programs, or print under a condition)",
+                printed.lost
+            );
+            self.add("prints", lost);
         }
     }
 

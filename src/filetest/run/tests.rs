@@ -1,7 +1,7 @@
 //! The reader of `; run:` lines, contents of buffers, and bounds.
 
 use super::compare::{Bound, compare_buffers};
-use super::exec::{ArgValue, Argument, Contents, Job, Outcome};
+use super::exec::{ArgValue, Argument, Contents, Job, Outcome, Printed};
 use super::fill::{Fill, fill};
 use super::parse_line::{ArgSpec, Expect, RunLine};
 use super::{Setup, compare_printed, run_lines};
@@ -164,8 +164,10 @@ fn a_kernel_is_run_and_judged() {
 
 #[test]
 fn what_is_printed_is_compared_line_by_line() {
-    let lines =
-        |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+    let lines = |text: &str| Printed {
+        lines: text.split_whitespace().map(str::to_owned).collect(),
+        lost: 0,
+    };
     let compare = |e: &str, f: &str| compare_printed(Some(&lines(e)), Some(&lines(f)));
     assert_eq!(compare("a b", "a b"), Ok(()));
     let cases = [
@@ -187,6 +189,22 @@ fn what_is_printed_is_compared_line_by_line() {
     ];
     for (expected, found, message) in cases {
         assert_eq!(compare(expected, found), Err(message.to_owned()));
+    }
+    // Of what a log has no room for the number is compared, and the rest is there.
+    let short = |text: &str, lost| Printed {
+        lost,
+        ..lines(text)
+    };
+    let all = lines("d a c b b");
+    for (text, lost, is_right) in [
+        ("b c a", 2, true),
+        ("b b c d", 1, true),
+        ("a a", 3, false),
+        ("b e", 3, false),
+        ("b c a", 1, false),
+    ] {
+        let compared = compare_printed(Some(&all), Some(&short(text, lost)));
+        assert_eq!(compared.is_ok(), is_right, "{text} {lost}: {compared:?}");
     }
     // Where one does not know, nothing is compared.
     assert_eq!(compare_printed(None, Some(&lines("a"))), Ok(()));

@@ -24,6 +24,9 @@ pub(super) struct Tensor {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     pub(super) value: i32,
+    /// Its type in the signature, and the bytes of that.
+    ty: &'static str,
+    pub(super) bytes: usize,
     /// What the signature says that it is a multiple of.
     promised: u32,
 }
@@ -127,6 +130,18 @@ impl Kernel {
         numbers.push(number(random, batch, 97));
         let offset = random.pick(&[0, 8, -8, 64, 4, 1]);
         numbers.push(number(random, offset, 30));
+        // By choices of their own, so that the kernel of a seed is otherwise what it is.
+        let mut sizes = Random::new(random.clone().bits());
+        if sizes.chance(25) {
+            for (number, name) in numbers.iter_mut().zip(NUMBERS) {
+                // The language divides no numbers that differ in sign.
+                let divides = [format!("% {name}"), format!("% ({name} ")];
+                let divides = divides.iter().any(|by| text.contains(by));
+                if sizes.chance(50) {
+                    (number.ty, number.bytes) = few_bits(&mut sizes, number.value, divides);
+                }
+            }
+        }
         let programs = |extent: i32, block: i32| (extent.max(1) as u32).div_ceil(block as u32);
         Kernel {
             text,
@@ -157,7 +172,7 @@ impl Kernel {
             format!("*{name}{}", promise(tensor.promised))
         });
         let numbers = self.numbers.iter();
-        let numbers = numbers.map(|number| format!("i32{}", promise(number.promised)));
+        let numbers = numbers.map(|number| format!("{}{}", number.ty, promise(number.promised)));
         tensors.chain(numbers).collect::<Vec<_>>().join(", ")
     }
 }
@@ -167,7 +182,27 @@ fn number(random: &mut Random, value: i32, percent: usize) -> Number {
     let divides = |&by: &u32| value % by as i32 == 0;
     let most = [16, 8, 4].into_iter().find(divides).unwrap_or(1);
     let promised = if random.chance(percent) { most } else { 1 };
-    Number { value, promised }
+    Number {
+        value,
+        ty: "i32",
+        bytes: 4,
+        promised,
+    }
+}
+
+/// A type of few bits that has the number, with sign or, if it need not have one, without.
+fn few_bits(random: &mut Random, value: i32, is_signed: bool) -> (&'static str, usize) {
+    let fits = [
+        ("i8", 1, -128..=127),
+        ("u8", 1, 0..=255),
+        ("i16", 2, -32768..=32767),
+        ("u16", 2, 0..=65535),
+    ];
+    let fits = fits
+        .into_iter()
+        .filter(|(ty, _, range)| range.contains(&value) && !(is_signed && ty.starts_with('u')));
+    let fits: Vec<(&str, usize)> = fits.map(|(ty, bytes, _)| (ty, bytes)).collect();
+    random.pick(&fits)
 }
 
 fn often<'a>(random: &mut Random, usual: &'a str, others: &[&'a str]) -> &'a str {
@@ -176,6 +211,9 @@ fn often<'a>(random: &mut Random, usual: &'a str, others: &[&'a str]) -> &'a str
         false => random.pick(others),
     }
 }
+
+/// The parameters that are numbers, in order.
+const NUMBERS: [&str; 8] = ["M", "N", "K", "sa", "sb", "sc", "sz", "off"];
 
 const HEAD: &str = "import triton\nimport triton.language as tl\n\n@triton.jit\n\
                     def k(a_ptr, b_ptr, c_ptr, M, N, K, sa, sb, sc, sz, off):\n";

@@ -21,6 +21,7 @@ use crate::interp::InterpErrorKind;
 use crate::ir::function::{Asked, TileFunction};
 use crate::pipeline::promoted;
 use crate::settings::{Asserts, Options, Policy, Promote, Target};
+use crate::tile::promote::AccessOp;
 
 /// A kernel with its arguments.
 #[derive(Clone, Debug)]
@@ -153,8 +154,10 @@ fn judge(case: &Case, seed: u64) -> Result<Judged, String> {
     let made = promoted(&case.func, Target::SM_90A, &case.options);
     let (after, all) = made.map_err(|e| e.to_string())?;
     let promoted = |stores: bool| {
-        let those = all.iter().filter(|access| access.is_store == stores);
-        those.filter(|access| access.refusal.is_none()).count()
+        let those = all
+            .iter()
+            .filter(|it| stores == (it.access != AccessOp::Load));
+        those.filter(|it| it.is_by_map()).count()
     };
     let (loads, stores) = (promoted(false), promoted(true));
     if loads + stores == 0 {

@@ -1,6 +1,6 @@
 //! Arguments of a kernel, and what interpreter and emulator leave.
 
-use super::kernel::{ELEMENTS, Kernel};
+use super::kernel::{ELEMENTS, Kernel, Number};
 use crate::compile::CompiledKernel;
 use crate::emu;
 use crate::fuzzing::random::Random;
@@ -21,7 +21,12 @@ pub enum Argument {
         at: usize,
     },
     /// A number.
-    Number(i32),
+    Number {
+        /// The number.
+        value: i32,
+        /// Bytes of its type, which may have no sign.
+        bytes: usize,
+    },
 }
 
 /// Buffers of small whole numbers, and the numbers of the kernel.
@@ -39,7 +44,7 @@ pub(super) fn arguments(kernel: &Kernel, random: &mut Random) -> Vec<Argument> {
         });
     }
     let numbers = kernel.numbers.iter();
-    args.extend(numbers.map(|number| Argument::Number(number.value)));
+    args.extend(numbers.map(|&Number { value, bytes, .. }| Argument::Number { value, bytes }));
     args
 }
 
@@ -75,7 +80,7 @@ pub(super) fn interpret(
             buffers.push((address, bytes.len()));
             Arg::Ptr(address + *at as u64)
         }
-        Argument::Number(number) => Arg::Int(i64::from(*number)),
+        Argument::Number { value, .. } => Arg::Int(i64::from(*value)),
     });
     let args: Vec<Arg> = args.collect();
     let launch = Launch { grid, args: &args };
@@ -109,7 +114,7 @@ pub(super) fn emulate(
             buffers.push((address, bytes.len()));
             emu::Arg::pointer(address + *at as u64)
         }
-        Argument::Number(number) => emu::Arg::from(*number),
+        Argument::Number { value, bytes } => emu::Arg::bytes(&value.to_le_bytes()[..*bytes]),
     });
     let mut args: Vec<emu::Arg> = args.collect();
     let Some(beside) = emulated(&kernel.meta, &args, grid) else {

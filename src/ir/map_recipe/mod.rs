@@ -10,6 +10,7 @@ mod of;
 mod parse;
 #[cfg(test)]
 mod tests;
+mod why_not;
 
 use std::fmt;
 
@@ -17,6 +18,7 @@ use super::types::Scalar;
 
 pub use number::{HostNumber, NumberOp};
 pub use parse::RecipeError;
+pub use why_not::MapArguments;
 
 /// Most dimensions of a tensor map.
 pub const MAX_RANK: usize = 5;

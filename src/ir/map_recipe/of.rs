@@ -116,6 +116,12 @@ fn of(func: &TileFunction, value: Value, depth: usize, nodes: &mut usize) -> Opt
                 // A truth value is 0 or 1 already; with sign it would be -1.
                 (TileOp::Zext, 1) => Some(number),
                 (_, 1) => two(NumberOp::Sub, HostNumber::Const(0), number),
+                // Few bits are sizes that may need all of them: 2^bits more where they are negative with sign.
+                (TileOp::Zext, 2..=16) => {
+                    let is_negative = two(NumberOp::Lt, number.clone(), HostNumber::Const(0))?;
+                    let more = two(NumberOp::Mul, is_negative, HostNumber::Const(1 << from))?;
+                    two(NumberOp::Add, number, more)
+                }
                 (TileOp::Zext, _) => number.unsigned(from - 1),
                 _ => Some(number),
             }

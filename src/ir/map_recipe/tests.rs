@@ -279,6 +279,33 @@ fn numbers_of_values_say_where_they_hold() {
     }
 }
 
+/// Sizes of 8 and 16 bits without sign need all of them.
+#[test]
+fn few_bits_without_sign_are_numbers() {
+    let text = "kernel @k(v0 \"a\": i8, v1 \"b\": i16) warps(4) {
+block0:
+    v2 = zext v0 : i32
+    v3 = zext v1 : i64
+    return
+}
+";
+    let func: TileFunction = parse_tile(text).expect("a kernel");
+    let number = |value: u32| HostNumber::of(&func, Value::from_u32(value)).expect("it is known");
+    for (a, b) in [
+        (0, 0),
+        (127, 32767),
+        (128, 32768),
+        (200, 40000),
+        (255, 65535),
+    ] {
+        let params = |index: u32| {
+            Some([i64::from(a as u8 as i8), i64::from(b as u16 as i16)][index as usize])
+        };
+        assert_eq!(number(2).eval(&params, [1; 3]), Some(a));
+        assert_eq!(number(3).eval(&params, [1; 3]), Some(b));
+    }
+}
+
 #[test]
 fn numbers_do_not_grow_without_bound() {
     // Each value is used twice by the next one: 2^40 nodes if written out.

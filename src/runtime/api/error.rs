@@ -2,6 +2,7 @@
 
 use crate::emu::{EmuError, Fault, MemoryError};
 use crate::error::CompileError;
+use crate::text::closest::{closest, did_you_mean};
 
 use crate::runtime::api::deadline::Stopped;
 use crate::runtime::api::diagnostic::SourceError;
@@ -278,7 +279,16 @@ impl RuntimeError {
 fn no_kernel(name: Option<&str>, known: &[String]) -> String {
     match (name, known) {
         (Some(name), []) => format!("there is no kernel `{name}`, and no other in the program"),
-        (Some(name), known) => format!("there is no kernel `{name}`; there is {}", list(known)),
+        (Some(name), [only]) => format!("there is no kernel `{name}`; there is {only}"),
+        (Some(name), known) => {
+            let meant = closest(name, known.iter().map(String::as_str));
+            let meant =
+                meant.map_or_else(String::new, |meant| format!("; {}", did_you_mean(meant)));
+            format!(
+                "there is no kernel `{name}`; there is {}{meant}",
+                list(known)
+            )
+        }
         (None, []) => "there is no kernel in the program".to_owned(),
         (None, known) => format!(
             "the program has several kernels, and none is named; there is {}",

@@ -118,9 +118,13 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// The program has no names, being a function of the IR.
+    /// Nothing in the program has this name; it has no names, being a function of the IR.
     pub fn constant(&self, name: &str, value: impl Into<Constant>) -> Result<Kernel, RuntimeError> {
         let value = value.into();
+        let inner = &self.inner;
+        if !inner.params.iter().any(|param| param.name == name) {
+            inner.source.check_constant(&inner.name, name)?;
+        }
         self.changed(|options| {
             match options
                 .constants

@@ -330,6 +330,23 @@ impl ProgramSource {
         }
     }
 
+    /// An error for a constant by a name that is no parameter's, and that nothing else in the text has.
+    #[cfg_attr(
+        not(feature = "triton"),
+        expect(unused_variables, reason = "only the language has names")
+    )]
+    pub(crate) fn check_constant(&self, kernel: &str, name: &str) -> Result<(), RuntimeError> {
+        match &self.form {
+            #[cfg(feature = "triton")]
+            Form::Python(module) => {
+                let unknown = module.unknown_constant(kernel, name);
+                unknown.map_or(Ok(()), |unknown| Err(python::source_error(unknown)))
+            }
+            // That there are none is told where the kernel is set up.
+            Form::Tile(_) | Form::Compiled(_) => Ok(()),
+        }
+    }
+
     /// The parameters of a kernel.
     pub(crate) fn params(&self, kernel: &str) -> Vec<Param> {
         match &self.form {

@@ -35,6 +35,7 @@ use crate::runtime::specialize::arg_tree::{self, ArgTree};
 use crate::runtime::specialize::class_key::Classes;
 use crate::runtime::specialize::parse_signature;
 use crate::settings::{Policy, Promote, Target};
+use crate::text::closest::{closest, did_you_mean};
 
 /// Kernels with what they are compiled for, to be made before they are launched ([`warm`](crate::warm)).
 ///
@@ -78,6 +79,8 @@ pub(crate) struct ManifestEntry {
     /// Keys and values in order.
     settings: Vec<(String, String)>,
     pub(crate) target: Option<Target>,
+    /// Why it cannot be made, where that is known already.
+    problem: Option<String>,
 }
 
 /// What is wrong with a manifest, and where.
@@ -123,8 +126,9 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// A line that means nothing, a program that cannot be read, a kernel that there is none of or that cannot be set up so: with
-    /// the line. Whether kernels compile is not looked at.
+    /// A line that means nothing, a program that cannot be read, a kernel that cannot be set up so: with the line. Whether kernels
+    /// compile is not looked at, and a name that no kernel of the program has is a kernel that cannot be made: the others are
+    /// ([`WarmedKernel::problem`](crate::warm::WarmedKernel::problem)).
     pub fn parse(name: &str, text: &str) -> Result<Manifest, ManifestError> {
         Reader::new(name, None, 0).read(text)
     }
@@ -180,6 +184,9 @@ impl ManifestEntry {
 
     /// The kernel on a device, and the classes of what it is given.
     fn set_up(&self, device: &Device) -> Result<(Kernel, Classes), String> {
+        if let Some(problem) = &self.problem {
+            return Err(problem.clone());
+        }
         let kernel = device.kernel(&self.program, self.kernel.as_str());
         let mut kernel = kernel.map_err(|error| problem(&error))?;
         for (key, value) in &self.settings {
@@ -257,6 +264,20 @@ fn set(kernel: &Kernel, key: &str, value: &str) -> Result<Kernel, String> {
         "roles" => kernel.roles(policy()?),
         "persistent" => kernel.persistent(policy()?),
         _ => {
+            let params = kernel.inner.params.iter().map(|param| &*param.name);
+            if let Some(meant) = closest(key, KEYS.into_iter().chain(params.clone()))
+                && !params.clone().any(|param| param == key)
+                && kernel
+                    .inner
+                    .source
+                    .check_constant(&kernel.inner.name, key)
+                    .is_err()
+            {
+                return Err(format!(
+                    "`{key}` is no key and no constant of the kernel; {}",
+                    did_you_mean(meant)
+                ));
+            }
             let constant = kernel.inner.source.read_constant(value);
             let wanted =
                 "a constant: a number, True, False, None, a quoted text, a type, @FUNCTION";
@@ -534,6 +555,7 @@ impl<'t> Reader<'t> {
             given: parse_signature::parse(signature)?,
             settings: Vec::new(),
             target: None,
+            problem: None,
         };
         for word in split(rest)? {
             let Some((key, value)) = word.split_once('=') else {
@@ -553,7 +575,14 @@ impl<'t> Reader<'t> {
                 _ => entry.settings.push((key.to_owned(), value.to_owned())),
             }
         }
-        entry.set_up(&self.device)?;
+        // The program may be another one than it was; its other kernels are as good as before.
+        entry.problem = match program.source.pick(Some(kernel)) {
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        if entry.problem.is_none() {
+            entry.set_up(&self.device)?;
+        }
         self.entries.push(entry);
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 use crate::compile::{KernelMeta, ParamKind, ParamMeta};
 use crate::emu;
+#[cfg(feature = "tool")]
+use crate::ir::map_recipe::MapArguments;
 use crate::ir::map_recipe::{MapRecipe, Resolved};
 use crate::ir::types::Scalar;
 
@@ -66,7 +68,7 @@ const EMULATED_CTAS: u32 = 3;
 pub struct EmulatedLaunch {
     /// The CTAs to launch.
     pub ctas: [u32; 3],
-    /// Arguments that come behind the caller's: numbers of programs, and tensor maps.
+    /// MapArguments that come behind the caller's: numbers of programs, and tensor maps.
     pub args: Vec<emu::Arg>,
 }
 
@@ -104,6 +106,50 @@ pub fn emulated(meta: &KernelMeta, args: &[emu::Arg], grid: [u32; 3]) -> Option<
     let args = programs.chain(meta.maps.iter().map(encode));
     let args = args.collect::<Option<_>>()?;
     Some(EmulatedLaunch { ctas, args })
+}
+
+/// Why arguments of these bits allow no tensor maps, in words: the first condition of a map that does not hold.
+#[cfg(feature = "tool")]
+pub(crate) fn without_maps(meta: &KernelMeta, words: &[u64], grid: [u32; 3]) -> String {
+    let params = |index: u32| {
+        let index = index as usize;
+        number(meta.params.get(index)?, *words.get(index)?)
+    };
+    let names = |index: u32| {
+        let param = meta.params.get(index as usize);
+        param.map_or_else(|| format!("p{index}"), |param| param.name.clone())
+    };
+    let mut reasons = meta.maps.iter().filter_map(|recipe| {
+        recipe.why_not(&MapArguments {
+            params: &params,
+            names: &names,
+            base: words.get(recipe.base as usize).copied()?,
+            grid,
+        })
+    });
+    let other = || match meta.ctas(grid, 1) {
+        None => "the launch has more programs than CTAs count that execute several".to_owned(),
+        Some(_) => "the driver refuses one".to_owned(),
+    };
+    reasons.next().unwrap_or_else(other)
+}
+
+/// The same for arguments of the emulator.
+#[cfg(feature = "tool")]
+pub(crate) fn emulated_without_maps(
+    meta: &KernelMeta,
+    args: &[emu::Arg],
+    grid: [u32; 3],
+) -> String {
+    let words = args.iter().map(|arg| {
+        let mut word = [0; 8];
+        for (to, &from) in word.iter_mut().zip(arg.as_bytes()) {
+            *to = from;
+        }
+        u64::from_le_bytes(word)
+    });
+    let words: Vec<u64> = words.collect();
+    without_maps(meta, &words, grid)
 }
 
 #[cfg(test)]

@@ -46,19 +46,23 @@
 //! engine writes. So do sums of this with memory (`atomic_add`) that order nothing. Stores of other kernels have their elements in the order of memory already, which the engine would
 //! only take a detour through shared memory to write.
 
+mod nothing;
 mod plan;
 mod refusal;
 mod rewrite;
 mod sums;
 pub(crate) mod used;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
 use rustc_hash::FxHashMap;
 
+pub use self::nothing::nothing_to_promote;
 use self::plan::Facts;
-pub use self::refusal::{Promotion, Refusal};
+use self::refusal::Refused;
+pub use self::refusal::{AccessOp, Promotion, Refusal};
 use self::rewrite::Planned;
 use self::used::Used;
 use super::resources::ResourcePlan;
@@ -118,12 +122,19 @@ pub fn promote(
         for (access, summed) in loads.into_iter().chain(stores) {
             let plan = plan::plan(&facts, &mut forms, &mut hosts, access).and_then(|plan| {
                 if !is_read_in_place(func, &plan, summed) {
-                    return Err(Refusal::Across);
+                    return Err(Refusal::Across.into());
                 }
-                let starts = plan.dims.iter();
-                let starts = starts.map(|dim| rewrite::number(&mut forms, access, &dim.start));
-                let starts: Option<Vec<_>> = starts.collect();
-                let starts = starts.ok_or(Refusal::Addresses)?;
+                let starts = plan.dims.iter().map(|dim| {
+                    let start = rewrite::number(&mut forms, access, &dim.start);
+                    start.ok_or_else(|| {
+                        let start = words::sum(func, &dim.start);
+                        let detail = format!(
+                            "a box would start at `{start}`, which the kernel does not compute"
+                        );
+                        Refusal::Addresses.of(detail)
+                    })
+                });
+                let starts = starts.collect::<Result<Vec<_>, Refused>>()?;
                 Ok(Planned { plan, starts })
             });
             judged.push((access, plan));
@@ -135,10 +146,16 @@ pub fn promote(
     let mut out = Vec::new();
     for (access, plan) in judged {
         let data = &func.dfg.insts[access];
+        let refused = plan.as_ref().err();
         out.push(Promotion {
-            is_store: data.op != TileOp::Load,
+            access: match data.op {
+                TileOp::Load => AccessOp::Load,
+                TileOp::Store => AccessOp::Store,
+                _ => AccessOp::AtomicAdd,
+            },
             line: data.loc.0.expand(),
-            refusal: plan.as_ref().err().copied(),
+            refusal: refused.map(|refused| refused.refusal),
+            detail: refused.and_then(|refused| refused.detail.clone()),
         });
         planned.extend(plan);
     }
@@ -149,20 +166,20 @@ pub fn promote(
 }
 
 /// Of the stores to a tensor all become boxes or none: what threads and the engine write has no order.
-fn keep_together(judged: &mut [(Inst, Result<Planned, Refusal>)], used: &Used) {
+fn keep_together(judged: &mut [(Inst, Result<Planned, Refused>)], used: &Used) {
     let stays = |access: Inst| {
         judged
             .iter()
             .all(|(of, plan)| *of != access || plan.is_err())
     };
-    let is_mixed = |plan: &Result<Planned, Refusal>| {
+    let is_mixed = |plan: &Result<Planned, Refused>| {
         let base = plan.as_ref().map(|planned| planned.plan.base);
         base.is_ok_and(|base| used.writes(base).iter().any(|&write| stays(write)))
     };
     let mixed: Vec<bool> = judged.iter().map(|(_, plan)| is_mixed(plan)).collect();
     for ((_, plan), is_mixed) in judged.iter_mut().zip(mixed) {
         if is_mixed {
-            *plan = Err(Refusal::Mixed);
+            *plan = Err(Refusal::Mixed.into());
         }
     }
 }
@@ -182,7 +199,7 @@ pub fn holds_small_boxes(func: &TileFunction) -> bool {
 /// from memory has the numbers of one loop at a time.
 fn leave_small(
     func: &TileFunction,
-    judged: &mut [(Inst, Result<Planned, Refusal>)],
+    judged: &mut [(Inst, Result<Planned, Refused>)],
     may_come: bool,
 ) {
     let bytes = |access: Inst| {
@@ -200,7 +217,7 @@ fn leave_small(
         let block = func.order.block_of(*access);
         let is_alone = !may_come || !large.iter().any(|&at| Some(at) == block);
         if is_load && bytes(*access) < plan::MIN_BYTES && is_alone && plan.is_ok() {
-            *plan = Err(Refusal::Small);
+            *plan = Err(Refusal::Small.into());
         }
     }
 }

@@ -1,7 +1,11 @@
 //! The tensor map of one access.
 
-use super::refusal::Refusal;
+mod told;
+
+use self::told::without_sign;
+use super::refusal::{Refusal, Refused};
 use super::used::{Used, is_volatile};
+use super::words;
 use crate::analysis::affine::host::{Host, Hosts, Le, Node};
 use crate::analysis::affine::reach::{Reach, extend};
 use crate::analysis::affine::{AffineForm, Atom, Forms, Monomial, Poly};
@@ -103,7 +107,7 @@ pub(super) fn plan<'f>(
     forms: &mut Forms<'f>,
     hosts: &mut Hosts,
     access: Inst,
-) -> Result<Plan, Refusal> {
+) -> Result<Plan, Refused> {
     let func = facts.func;
     let data = &func.dfg.insts[access];
     let is_store = data.op != TileOp::Load;
@@ -113,20 +117,23 @@ pub(super) fn plan<'f>(
     };
     let ty = func.dfg.ty(block);
     if is_volatile(func, access) {
-        return Err(Refusal::Volatile);
+        return Err(Refusal::Volatile.into());
     }
     let least = if is_store { MIN_BYTES } else { MIN_BESIDE };
     if ty.elem.bytes() << ty.shape.log2_elements() < least {
-        return Err(Refusal::Small);
+        return Err(Refusal::Small.into());
     }
     if ty.elem.bits() < 8 || ty.elem == Elem::Num(Scalar::I1) {
-        return Err(Refusal::Elements);
+        return Err(Refusal::Elements.of(format!("they are {}", ty.elem)));
     }
     let fill = data.args.get(2).filter(|_| !is_store);
     if fill.is_some_and(|&fill| !is_zero(func, fill)) {
-        return Err(Refusal::Fill);
+        return Err(Refusal::Fill.into());
     }
-    let form = forms.form(data.args[0]).ok_or(Refusal::Addresses)?;
+    let form = forms.form(data.args[0]).ok_or_else(|| {
+        let unsigned = words::unsigned_in(func, data.args[0]);
+        Refusal::Addresses.of(unsigned.map_or_else(String::new, |it| without_sign(&it)))
+    })?;
     let reach = Reach::new(forms, facts.axis, hosts);
     let planner = Planner {
         facts,
@@ -147,19 +154,23 @@ pub(super) fn plan<'f>(
 }
 
 impl Planner<'_, '_> {
-    fn plan(mut self) -> Result<Plan, Refusal> {
+    fn plan(mut self) -> Result<Plan, Refused> {
         let base = self.base()?;
         let used = self.facts.used;
         let (func, order) = (self.facts.func, self.facts.order);
         let comes_first = |&inst: &Inst| order.may_precede(func, inst, self.access);
         if used.acquires.iter().any(comes_first) {
-            return Err(Refusal::Acquires);
+            return Err(Refusal::Acquires.into());
         }
-        match self.is_store {
-            true if used.is_read(base, |read| self.adds_too(read)) => return Err(Refusal::Read),
-            false if used.is_written(base) => return Err(Refusal::Written),
-            false if used.may_see_writes(func, order, self.access) => return Err(Refusal::Seen),
-            _ => {}
+        let refusal = match self.is_store {
+            true if used.is_read(base, |read| self.adds_too(read)) => Some(Refusal::Read),
+            false if used.is_written(base) => Some(Refusal::Written),
+            false if used.may_see_writes(func, order, self.access) => Some(Refusal::Seen),
+            _ => None,
+        };
+        if let Some(refusal) = refusal {
+            let name = words::name_of(func, base);
+            return Err(refusal.of(name.map_or_else(String::new, |name| format!("it is `{name}`"))));
         }
         let ty = self.ty;
         let wide: Vec<u8> = (0..ty.shape.rank() as u8)
@@ -170,18 +181,18 @@ impl Planner<'_, '_> {
             .iter()
             .any(|&d| ty.shape.extent(usize::from(d)) > MAX_BOX)
         {
-            return Err(Refusal::Box);
+            return Err(Refusal::Box.of(self.block()));
         }
         if wide.len() > 2 {
-            return Err(Refusal::Rank);
+            return Err(Refusal::Rank.of(self.block()));
         }
         let is_unit = |&&dim: &&u8| self.form.poly.stride(dim).number() == Some(1);
         let mut units = wide.iter().filter(is_unit);
         let (Some(&unit), None) = (units.next(), units.next()) else {
-            return Err(Refusal::NoUnitStride);
+            return Err(Refusal::NoUnitStride.of(self.strides(&wide)));
         };
         if ty.shape.extent(usize::from(unit)) * u64::from(bytes) < u64::from(ALIGN) {
-            return Err(Refusal::Box);
+            return Err(Refusal::Box.of(self.block()));
         }
         self.mask()?;
         self.clamps()?;
@@ -192,8 +203,7 @@ impl Planner<'_, '_> {
         for &dim in &wide {
             let past = self.upper.iter().find(|upper| upper.dim == dim);
             if let Some(past) = past.map(|upper| upper.past.uniform()) {
-                let start = self.share(&mut rest, dim, &past);
-                starts.push((dim, start.ok_or(Refusal::Bound)?));
+                starts.push((dim, self.share(&mut rest, dim, &past)?));
             }
         }
         let mut free: Vec<u8> = wide.clone();
@@ -210,18 +220,22 @@ impl Planner<'_, '_> {
             dims.push(self.dim(dim, start, ty.shape.extent(usize::from(dim)))?);
         }
         if dims.len() > MAX_RANK {
-            return Err(Refusal::Rank);
+            return Err(Refusal::Rank.of(format!("this one would have {}", dims.len())));
         }
         if self.is_store {
             self.apart(&dims)?;
         }
-        let innermost = &dims[dims.len() - 1].start;
-        if !self.is_aligned(innermost) || !self.is_aligned(&rest) {
-            return Err(Refusal::StartAlignment);
+        for start in [&dims[dims.len() - 1].start, &rest] {
+            if !self.is_aligned(start) {
+                return Err(Refusal::StartAlignment.of(self.unaligned(start)));
+            }
         }
         let offset = self.known(&rest, Refusal::Addresses)?;
         for value in std::mem::take(&mut self.exact) {
-            let range = self.reach.range(value).ok_or(Refusal::Overflow)?;
+            let Some(range) = self.reach.range(value) else {
+                let words = words::value(self.facts.func, value);
+                return Err(Refusal::Overflow.of(format!("it is `{words}`")));
+            };
             extend(&mut self.conds, range.conds);
         }
         let numbers = dims.iter().flat_map(|dim| [dim.extent, dim.stride]);
@@ -229,7 +243,7 @@ impl Planner<'_, '_> {
         let hosts = &*self.reach.hosts;
         let is_long = |number: Host| hosts.size(number) > MAX_NUMBERS;
         if size(hosts, &self.conds) > MAX_NUMBERS || numbers.any(is_long) {
-            return Err(Refusal::Launch);
+            return Err(Refusal::Launch.into());
         }
         Ok(Plan {
             access: self.access,
@@ -249,7 +263,7 @@ impl Planner<'_, '_> {
     }
 
     /// The parameter that addresses start from.
-    fn base(&self) -> Result<Value, Refusal> {
+    fn base(&self) -> Result<Value, Refused> {
         let func = self.facts.func;
         let mut base = self.form.base.ok_or(Refusal::Base)?;
         let axis = self.facts.axis;
@@ -257,27 +271,43 @@ impl Planner<'_, '_> {
         loop {
             match func.dfg.values[base].def {
                 ValueDef::Param(block, _) if block == func.entry => break,
-                ValueDef::Param(..) => return Err(Refusal::Base),
+                ValueDef::Param(..) => return Err(Refusal::Base.into()),
                 ValueDef::Result(inst, _) => match func.dfg.insts[inst].op {
                     TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => {
                         base = func.dfg.insts[inst].args[0];
                     }
-                    _ => return Err(Refusal::Base),
+                    _ => {
+                        let words = words::value(func, base);
+                        return Err(Refusal::Base.of(format!("they start from `{words}`")));
+                    }
                 },
             }
         }
-        is_aligned.then_some(base).ok_or(Refusal::BaseAlignment)
+        is_aligned.then_some(base).ok_or_else(|| {
+            let Some(name) = words::name_of(func, base) else {
+                return Refusal::BaseAlignment.into();
+            };
+            Refusal::BaseAlignment.of(format!(
+                "it is `{name}`; with `:16` behind its type in the signature it would be promised"
+            ))
+        })
     }
 
     /// A number that the host knows.
-    fn known(&mut self, poly: &Poly, refusal: Refusal) -> Result<Host, Refusal> {
-        let range = self.reach.known(poly).ok_or(refusal)?;
+    fn known(&mut self, poly: &Poly, refusal: Refusal) -> Result<Host, Refused> {
+        let Some(range) = self.reach.known(poly) else {
+            return Err(refusal.of(self.sum(poly)));
+        };
         extend(&mut self.conds, range.conds);
         Ok(range.lo)
     }
 
-    fn require(&mut self, a: Host, b: Host, refusal: Refusal) -> Result<(), Refusal> {
-        let cond = self.reach.hosts.le(a, b).ok_or(refusal)?;
+    fn require(&mut self, a: Host, b: Host, refusal: Refusal) -> Result<(), Refused> {
+        let cond = self
+            .reach
+            .hosts
+            .le(a, b)
+            .ok_or_else(|| refusal.of(self.never(a, b)))?;
         extend(&mut self.conds, cond);
         Ok(())
     }
@@ -298,18 +328,32 @@ impl Planner<'_, '_> {
     }
 
     /// What the mask says of the indices.
-    fn mask(&mut self) -> Result<(), Refusal> {
+    fn mask(&mut self) -> Result<(), Refused> {
         let Some(mask) = self.mask else {
             return Ok(());
         };
         let conjunction = self.reach.forms.conjunction(mask);
         if !conjunction.is_all {
-            return Err(Refusal::Mask);
+            let func = self.facts.func;
+            let unsigned = words::unsigned_in(func, mask);
+            let detail = match unsigned {
+                Some(unsigned) => without_sign(&unsigned),
+                None => format!(
+                    "it has `{}`",
+                    words::value(func, words::no_bound_in(func, mask))
+                ),
+            };
+            return Err(Refusal::Mask.of(detail));
         }
         for below in conjunction.below {
             let past = below.less.minus(&below.than).ok_or(Refusal::Mask)?;
+            let compared = || {
+                let func = self.facts.func;
+                let [less, than] = below.sides.map(|side| words::value(func, side));
+                Refusal::Mask.of(format!("it compares `{less}` and `{than}`"))
+            };
             let [dim] = past.dims()[..] else {
-                return Err(Refusal::Mask);
+                return Err(compared());
             };
             match past.stride(dim).number() {
                 Some(1) => self.upper.push(Upper { dim, past }),
@@ -318,7 +362,7 @@ impl Planner<'_, '_> {
                     let x = past.plus(&Poly::constant(1)).and_then(|p| p.scaled(-1));
                     self.lower.push((dim, x.ok_or(Refusal::Mask)?));
                 }
-                _ => return Err(Refusal::Mask),
+                _ => return Err(compared()),
             }
             self.exact.extend(below.exact);
             self.exact.extend(below.sides);
@@ -327,29 +371,32 @@ impl Planner<'_, '_> {
     }
 
     /// Indices that wrap around or are held back at a bound, beyond which nothing matters.
-    fn clamps(&mut self) -> Result<(), Refusal> {
+    fn clamps(&mut self) -> Result<(), Refused> {
         if self.is_store && !self.form.clamps.is_empty() {
-            return Err(Refusal::Wraps);
+            return Err(self.wraps(0));
         }
         let Some(&result) = self.facts.func.dfg.insts[self.access].results.first() else {
             return Ok(());
         };
-        for clamp in self.form.clamps.clone() {
+        for (i, clamp) in self.form.clamps.clone().into_iter().enumerate() {
             let [dim] = clamp.x.dims()[..] else {
-                return Err(Refusal::Wraps);
+                return Err(self.wraps(i));
             };
             let bound = Bound::along(dim, &clamp.x, &clamp.bound, clamp.bits);
             let past = clamp.x.minus(&clamp.bound).ok_or(Refusal::Wraps)?;
             let exact = self.facts.demand.below(result, dim, &bound);
-            self.exact.extend(exact.ok_or(Refusal::Wraps)?);
+            self.exact.extend(exact.ok_or_else(|| self.wraps(i))?);
             if past.stride(dim).number() != Some(1) {
-                return Err(Refusal::Wraps);
+                return Err(self.wraps(i));
             }
             if clamp.wraps {
                 if self.facts.axis.info(clamp.value).is_non_negative() {
                     self.sound.push(clamp.x.uniform());
                 } else {
-                    let range = self.reach.range(clamp.value).ok_or(Refusal::Start)?;
+                    let Some(range) = self.reach.range(clamp.value) else {
+                        let words = words::value(self.facts.func, clamp.value);
+                        return Err(Refusal::Start.of(format!("it is `{words}`")));
+                    };
                     let zero = self.reach.hosts.number(0);
                     self.require(zero, range.lo, Refusal::Start)?;
                     extend(&mut self.conds, range.conds);
@@ -364,28 +411,31 @@ impl Planner<'_, '_> {
 
     /// The start along a dimension with a bound: what differs there by program or iteration must be in the address as well, or
     /// the bound would differ; what does not is taken where it is.
-    fn share(&mut self, rest: &mut Poly, dim: u8, past: &Poly) -> Option<Poly> {
+    fn share(&mut self, rest: &mut Poly, dim: u8, past: &Poly) -> Result<Poly, Refused> {
         let stride = self.form.poly.stride(dim);
         let mut start = Poly::default();
         for (monomial, c) in past.terms() {
             let term = Poly::term(monomial.clone(), c);
-            let taken = term.times(&stride)?;
-            let left = rest.minus(&taken)?;
+            let taken = term.times(&stride).ok_or(Refusal::Bound)?;
+            let left = rest.minus(&taken).ok_or(Refusal::Bound)?;
             let is_there = left.terms().count() + taken.terms().count() == rest.terms().count();
             match is_there {
                 true => {
                     *rest = left;
-                    start = start.plus(&term)?;
+                    start = start.plus(&term).ok_or(Refusal::Bound)?;
                 }
                 false if self.is_host(monomial) => {}
-                false => return None,
+                false => {
+                    let part = words::sum(self.facts.func, &Poly::term(monomial.clone(), 1));
+                    return Err(Refusal::Bound.of(format!("it is made of `{part}`")));
+                }
             }
         }
-        Some(start)
+        Ok(start)
     }
 
     /// The start along a dimension without bounds: what the address has of its stride.
-    fn take(&mut self, rest: &mut Poly, dim: u8, is_unit: bool) -> Result<Poly, Refusal> {
+    fn take(&mut self, rest: &mut Poly, dim: u8, is_unit: bool) -> Result<Poly, Refused> {
         let stride = self.form.poly.stride(dim);
         let mut start = Poly::default();
         let mut left = rest.filter(|m| match is_unit {
@@ -403,7 +453,7 @@ impl Planner<'_, '_> {
     }
 
     /// Dimensions of their own for what differs by program or iteration and has a stride of none of the block's.
-    fn further(&mut self, rest: &mut Poly) -> Result<Vec<Dim>, Refusal> {
+    fn further(&mut self, rest: &mut Poly) -> Result<Vec<Dim>, Refused> {
         let mut found: Vec<(Poly, Poly)> = Vec::new();
         let terms: Vec<(Monomial, i64)> = rest.terms().map(|(m, c)| (m.clone(), c)).collect();
         for (monomial, c) in terms {
@@ -440,19 +490,28 @@ impl Planner<'_, '_> {
 
     /// The engine stores 16 bytes at a time, beyond the end of a row if that is no multiple (seen on an H100). Where nothing bounds
     /// an index, no box reaches the end.
-    fn whole_pieces(&mut self, extent: Host) -> Result<(), Refusal> {
+    fn whole_pieces(&mut self, extent: Host) -> Result<(), Refused> {
         let hosts = &mut self.reach.hosts;
         let piece = hosts.number(i64::from(ALIGN / self.bytes));
         let pieces = hosts.div(extent, piece);
         let whole = hosts.mul(pieces, piece);
-        self.require(extent, whole, Refusal::Bound)
+        self.require(extent, whole, Refusal::Pieces)
+            .map_err(|refused| {
+                let constant = self.reach.hosts.constant(extent);
+                let bytes = constant.map(|extent| extent.saturating_mul(self.bytes.into()));
+                match bytes {
+                    Some(bytes) => refused.refusal.of(format!("they have {bytes} bytes")),
+                    None => refused,
+                }
+            })
     }
 
     /// A dimension of the block.
-    fn dim(&mut self, dim: u8, start: Poly, tile: u64) -> Result<Dim, Refusal> {
+    fn dim(&mut self, dim: u8, start: Poly, tile: u64) -> Result<Dim, Refused> {
         let stride = self.form.poly.stride(dim);
         if stride.is_zero() {
-            return Err(Refusal::StrideSign);
+            return Err(Refusal::StrideSign
+                .of("the address is the same along a dimension of the block".to_owned()));
         }
         let stride = match stride.number() {
             Some(1) => self.reach.hosts.number(1),
@@ -480,12 +539,19 @@ impl Planner<'_, '_> {
             let least = index.minus(x).and_then(|least| least.number());
             match least.ok_or(Refusal::LowerBound)? {
                 0 => is_checked = true,
-                least if least > 0 => return Err(Refusal::LowerBound),
+                least if least > 0 => {
+                    let detail = format!("indices along dimension {dim} begin at {least}");
+                    return Err(Refusal::LowerBound.of(detail));
+                }
                 _ => {}
             }
         }
         let extent = match extent {
-            None if is_checked => return Err(Refusal::LowerBound),
+            None if is_checked => {
+                let detail =
+                    format!("dimension {dim} of the block has a lower bound and no upper one");
+                return Err(Refusal::LowerBound.of(detail));
+            }
             None => self.unbounded(&start, tile)?,
             Some(extent) => {
                 let one = self.reach.hosts.number(1);
@@ -515,7 +581,7 @@ impl Planner<'_, '_> {
     }
 
     /// Requires rows of a box not to overlap: whose element would be the last to be written there?
-    fn apart(&mut self, dims: &[Dim]) -> Result<(), Refusal> {
+    fn apart(&mut self, dims: &[Dim]) -> Result<(), Refused> {
         let Some((unit, outer)) = dims.split_last() else {
             return Ok(());
         };
@@ -527,9 +593,10 @@ impl Planner<'_, '_> {
     }
 
     /// Requires an index to stay in bounds.
-    fn within(&mut self, start: &Poly, least: i64, most: i64) -> Result<(), Refusal> {
-        let range = self.reach.sum(start, Shape::SCALAR);
-        let range = range.ok_or(Refusal::Start)?;
+    fn within(&mut self, start: &Poly, least: i64, most: i64) -> Result<(), Refused> {
+        let Some(range) = self.reach.sum(start, Shape::SCALAR) else {
+            return Err(Refusal::Start.of(self.sum(start)));
+        };
         let (least, most) = (
             self.reach.hosts.number(least),
             self.reach.hosts.number(most),
@@ -541,7 +608,7 @@ impl Planner<'_, '_> {
     }
 
     /// An extent that covers all boxes along a dimension without bound: what is read is read whole.
-    fn unbounded(&mut self, start: &Poly, tile: u64) -> Result<Host, Refusal> {
+    fn unbounded(&mut self, start: &Poly, tile: u64) -> Result<Host, Refused> {
         if let Some(start) = start.number() {
             let end = start.checked_add(tile as i64).filter(|&end| end <= ANY);
             let end = end.filter(|_| start >= 0).ok_or(Refusal::Start)?;
@@ -552,12 +619,14 @@ impl Planner<'_, '_> {
     }
 
     /// Requires what the copy engine does of a stride that is not 1.
-    fn outer_stride(&mut self, stride: &Poly) -> Result<Host, Refusal> {
+    fn outer_stride(&mut self, stride: &Poly) -> Result<Host, Refused> {
         let known = self.known(stride, Refusal::Stride)?;
         let one = self.reach.hosts.number(1);
         self.require(one, known, Refusal::StrideSign)?;
-        let is_aligned = self.is_aligned(stride);
-        is_aligned.then_some(known).ok_or(Refusal::StrideAlignment)
+        if !self.is_aligned(stride) {
+            return Err(Refusal::StrideAlignment.of(self.unaligned(stride)));
+        }
+        Ok(known)
     }
 
     /// Whether so many elements are a multiple of 16 bytes, whatever they are made of.

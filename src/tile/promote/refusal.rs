@@ -51,6 +51,8 @@ pub enum Refusal {
     LowerBound,
     /// An upper bound that the launcher does not know.
     Bound,
+    /// Rows of what is stored that are known to be no multiple of 16 bytes.
+    Pieces,
     /// Elements behind a bound are taken from elsewhere, and what becomes of them matters.
     Wraps,
     /// An index that may be negative, or larger than the copy engine's.
@@ -59,7 +61,7 @@ pub enum Refusal {
     StartAlignment,
     /// A number of 32 bits that may wrap.
     Overflow,
-    /// More than five dimensions.
+    /// A block of more than two dimensions, or a tensor of more than five.
     Rank,
     /// Products sum across rows of elements of other than 16 bits.
     Across,
@@ -91,6 +93,7 @@ impl fmt::Display for Refusal {
             Refusal::Mask => "its mask is no conjunction of upper bounds of its indices",
             Refusal::LowerBound => "its mask has a lower bound other than zero",
             Refusal::Bound => "the bound of an index is not made of parameters",
+            Refusal::Pieces => "the engine stores 16 bytes at a time, and the tensor's rows are no multiple of that",
             Refusal::Wraps => "indices wrap around at a bound, and what is there matters",
             Refusal::Start => "an index is not known to lie between 0 and 2^31",
             Refusal::StartAlignment => {
@@ -98,27 +101,89 @@ impl fmt::Display for Refusal {
             }
             Refusal::Overflow => "an index of 32 bits may overflow",
             Refusal::Launch => "the launcher would have to compute too much",
-            Refusal::Rank => "it would take a tensor of more than five dimensions",
+            Refusal::Rank => "a box has two dimensions, and a tensor at most five",
             Refusal::Across => {
                 "products sum across its rows, which units read of 16-bit elements alone"
             }
-            Refusal::Box => "its rows have less than 16 bytes, or it has more than 256 of them",
+            Refusal::Box => "a box has rows of 16 bytes or more, and at most 256 elements along each dimension",
+        })
+    }
+}
+
+/// A refusal, and what of the access it is about, in the words of its author.
+#[derive(Clone, Debug)]
+pub(super) struct Refused {
+    pub(super) refusal: Refusal,
+    /// Which number or tensor, what is known of it, and what would help.
+    pub(super) detail: Option<String>,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Refused {
+        let detail = None;
+        Refused { refusal, detail }
+    }
+}
+
+impl Refusal {
+    /// The same with what it is about.
+    pub(super) fn of(self, detail: String) -> Refused {
+        Refused {
+            refusal: self,
+            detail: (!detail.is_empty()).then_some(detail),
+        }
+    }
+}
+
+/// What a kernel does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "snake_case")
+)]
+pub enum AccessOp {
+    /// It reads.
+    Load,
+    /// It writes.
+    Store,
+    /// It adds to what is there.
+    AtomicAdd,
+}
+
+impl fmt::Display for AccessOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AccessOp::Load => "load",
+            AccessOp::Store => "store",
+            AccessOp::AtomicAdd => "atomic_add",
         })
     }
 }
 
 /// What became of a load that feeds products of warpgroups in a loop, or of a store of what they make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Promotion {
-    /// Whether it is a store.
-    pub is_store: bool,
+    /// What it does.
+    pub access: AccessOp,
     /// Where it stands in the source; for `serde` the line.
     #[cfg_attr(feature = "serde", serde(serialize_with = "line_alone"))]
     pub line: Option<SourceLine>,
     /// Why it stays one of pointers; none if it became one of a tensor map.
     pub refusal: Option<Refusal>,
+    /// Which stride, index or tensor the refusal is about, what is known of it, and what would help; none where the refusal says
+    /// all.
+    pub detail: Option<String>,
+}
+
+impl Promotion {
+    /// Whether it became one of a tensor map.
+    pub fn is_by_map(&self) -> bool {
+        self.refusal.is_none()
+    }
 }
 
 #[cfg(feature = "serde")]
@@ -128,14 +193,15 @@ fn line_alone<S: serde::Serializer>(line: &Option<SourceLine>, to: S) -> Result<
 
 impl fmt::Display for Promotion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_store { "store" } else { "load" })?;
+        write!(f, "{}", self.access)?;
         match self.line {
             Some(SourceLine(line, _)) => write!(f, " in line {line}: ")?,
             None => f.write_str(": ")?,
         }
-        match self.refusal {
-            None => f.write_str("by tensor map"),
-            Some(refusal) => write!(f, "by pointers, because {refusal}"),
+        match (&self.refusal, &self.detail) {
+            (None, _) => f.write_str("by tensor map"),
+            (Some(refusal), None) => write!(f, "by pointers, because {refusal}"),
+            (Some(refusal), Some(detail)) => write!(f, "by pointers, because {refusal}: {detail}"),
         }
     }
 }

@@ -255,7 +255,7 @@ impl Maker<'_> {
                 self.values.insert(host, value);
                 return value;
             }
-            Node::Param(_) | Node::Programs(_) => {
+            Node::Param(_) | Node::Unsigned(_) | Node::Programs(_) => {
                 let value = self.leaf(host);
                 self.values.insert(host, value);
                 return value;
@@ -276,6 +276,7 @@ impl Maker<'_> {
     fn leaf(&mut self, host: Host) -> Value {
         let narrow = match self.hosts.node(host) {
             Node::Param(value) => value,
+            Node::Unsigned(value) => return self.op(TileOp::Zext, &[value], Elem::I64),
             Node::Programs(axis) => {
                 let mut data = InstData::new(TileOp::NumPrograms, &[]);
                 data.attrs.push(make::axis(axis));

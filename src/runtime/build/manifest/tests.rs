@@ -27,6 +27,10 @@ def add(x, out, n, BLOCK: tl.constexpr, MODE: tl.constexpr = 'x'):
 @triton.jit
 def pinned(x, n: tl.int64):
     tl.store(x, n)
+
+@triton.jit
+def keyed(x, roles):
+    tl.store(x, roles)
 ";
 
     fn with(lines: &str) -> String {
@@ -98,6 +102,7 @@ def pinned(x, n: tl.int64):
         let device = Device::emulator_with(DeviceOptions::plain());
         let program = Program::python("add.py", ADD).expect("it is Python");
         let kernel = device.kernel(&program, "add").expect("there is a kernel");
+        let other = device.kernel(&program, "keyed").expect("there is a kernel");
         let line = |kernel: Result<Kernel, RuntimeError>| {
             let kernel = kernel.expect("it can be set up so");
             kernel_line("p", &kernel.inner, &Classes::list(&[]))
@@ -106,7 +111,7 @@ def pinned(x, n: tl.int64):
             (kernel.constant("MODE", "a\nb"), "the constant MODE="),
             (kernel.constant("MODE", "a\"b"), "the constant MODE="),
             (kernel.constant("MODE", f64::NAN), "the constant MODE="),
-            (kernel.constant("roles", 1), "the constant roles=1"),
+            (other.constant("roles", 1), "the constant roles=1"),
             (kernel.diversity(Some(1)), "a seed"),
         ] {
             let told = line(kernel).expect_err(what);
@@ -183,7 +188,6 @@ kernel p pinned \"tensordesc<fp16[64, 32:16]>:nan, i64:16\" roles=never",
     fn mistakes_name_the_line() {
         let place = format!("m:{}: error: ", ADD.split('\n').count() + 2);
         for (line, problem) in [
-            ("kernel p sub \"\"", "no kernel `sub`"),
             (
                 "kernel q add \"\"",
                 "no line above says what program `q` is",
@@ -198,6 +202,14 @@ kernel p pinned \"tensordesc<fp16[64, 32:16]>:nan, i64:16\" roles=never",
             (
                 "kernel p add \"*fp32, *fp32, i32\" BLOCK",
                 "`BLOCK`: expected KEY=VALUE",
+            ),
+            (
+                "kernel p add \"*fp32, *fp32, i32\" num_warp=2",
+                "`num_warp` is no key and no constant of the kernel; did you mean `num_warps`?",
+            ),
+            (
+                "kernel p add \"*fp32, *fp32, i32\" BLOK=2",
+                "did you mean `BLOCK`?",
             ),
             (
                 "kernel p add \"*fp32, *fp32, i32\" BLOCK=a",
@@ -264,6 +276,24 @@ kernel p pinned \"tensordesc<fp16[64, 32:16]>:nan, i64:16\" roles=never",
             assert!(told.contains(problem), "{line}: {told}");
         }
     }
+}
+
+#[test]
+fn the_other_kernels_of_a_program_are_there() {
+    let lines: String = TIR.split('\n').map(|line| format!("| {line}\n")).collect();
+    let text = format!(
+        "program t tir t.tir\n{lines}kernel t twise \"*fp32:16\"\nkernel t twice \"*fp32:16\"\n"
+    );
+    let manifest = Manifest::parse("m", &text).expect(&text);
+    let device = Device::emulator_with(DeviceOptions::plain());
+    let made: Vec<Result<MadeEntry, String>> = manifest
+        .entries()
+        .iter()
+        .map(|entry| entry.make(&device))
+        .collect();
+    let told = made[0].as_ref().err().expect("there is none");
+    assert_eq!(told, "there is no kernel `twise`; there is twice");
+    assert!(made[1].is_ok());
 }
 
 #[test]

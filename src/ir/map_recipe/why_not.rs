@@ -1,0 +1,221 @@
+//! Why arguments allow no map, in words.
+
+use super::{HostNumber, MapRecipe, NumberOp};
+
+/// What a recipe is evaluated for, and how it is told.
+#[derive(Clone, Copy)]
+pub struct MapArguments<'a> {
+    /// The kernel's parameters of integer type, sign-extended.
+    pub params: &'a dyn Fn(u32) -> Option<i64>,
+    /// Their names.
+    pub names: &'a dyn Fn(u32) -> String,
+    /// The address of the parameter that the map is of.
+    pub base: u64,
+    /// The launch's programs.
+    pub grid: [u32; 3],
+}
+
+impl MapRecipe {
+    /// Why [`MapRecipe::resolve`] gives no map for these arguments: the first thing that does not hold; none where it gives one.
+    pub fn why_not(&self, to: &MapArguments<'_>) -> Option<String> {
+        let name = (to.names)(self.base);
+        if let Err(problem) = self.check() {
+            return Some(problem);
+        }
+        if let Some(condition) = failing(&self.condition, to) {
+            return Some(condition);
+        }
+        let bytes = i64::from(self.elem.bytes());
+        let offset = to.eval(&self.offset).and_then(|n| n.checked_mul(bytes));
+        let base = offset.and_then(|offset| to.base.checked_add_signed(offset));
+        if !base.is_some_and(|base| base.is_multiple_of(16)) {
+            return Some(format!("`{name}` does not start at a multiple of 16 bytes"));
+        }
+        for extent in &self.extents {
+            if !to.eval(extent).is_some_and(|n| (1..=1 << 32).contains(&n)) {
+                return Some(format!(
+                    "the extent {} is not between 1 and 2^32",
+                    to.shown(extent)
+                ));
+            }
+        }
+        for stride in &self.strides {
+            let of_bytes = to.eval(stride).and_then(|n| n.checked_mul(bytes));
+            if !of_bytes.is_some_and(|n| (0..1 << 40).contains(&n) && n % 16 == 0) {
+                let shown = to.shown(stride);
+                return Some(format!(
+                    "the stride {shown} of `{name}`, {bytes} bytes each, is no multiple of 16 bytes below 2^40"
+                ));
+            }
+        }
+        None
+    }
+}
+
+impl MapArguments<'_> {
+    fn eval(&self, number: &HostNumber) -> Option<i64> {
+        number.eval(self.params, self.grid)
+    }
+
+    /// A number with what it is for the arguments.
+    fn shown(&self, number: &HostNumber) -> String {
+        let text = words(number, self.names).0;
+        match (number, self.eval(number)) {
+            (HostNumber::Const(_), _) => text,
+            (_, Some(is)) => format!("`{text}` = {is}"),
+            (_, None) => format!("`{text}`, which overflows,"),
+        }
+    }
+}
+
+/// The first part of a conjunction that does not hold, with its numbers.
+fn failing(condition: &HostNumber, to: &MapArguments<'_>) -> Option<String> {
+    if to.eval(condition).is_some_and(|holds| holds != 0) {
+        return None;
+    }
+    let HostNumber::Op(op, parts) = condition else {
+        return Some("they are never made".to_owned());
+    };
+    let [a, b] = &**parts;
+    if *op == NumberOp::And {
+        return failing(a, to).or_else(|| failing(b, to));
+    }
+    let text = words(condition, to.names).0;
+    match (to.eval(a), to.eval(b)) {
+        (Some(x), Some(y)) => {
+            let is_plain = |number: &HostNumber| matches!(number, HostNumber::Const(_));
+            let values: Vec<String> = [(a, x), (b, y)]
+                .into_iter()
+                .filter(|(number, _)| !is_plain(number))
+                .map(|(number, is)| format!("`{}` is {is}", words(number, to.names).0))
+                .collect();
+            Some(format!(
+                "`{text}` does not hold, as {}",
+                values.join(" and ")
+            ))
+        }
+        _ => Some(format!("a number of `{text}` overflows")),
+    }
+}
+
+/// A number as one writes it, and whether it is an operation, which stands in parentheses within others.
+fn words(number: &HostNumber, names: &dyn Fn(u32) -> String) -> (String, bool) {
+    let (op, parts) = match number {
+        HostNumber::Const(number) => return (number.to_string(), false),
+        HostNumber::Param(index) => return (names(*index), false),
+        HostNumber::Programs(axis) => return (format!("num_programs({axis})"), false),
+        HostNumber::Op(op, parts) => (op, parts),
+    };
+    let [a, b] = &**parts;
+    let is_comparison = matches!(
+        op,
+        NumberOp::Eq | NumberOp::Ne | NumberOp::Lt | NumberOp::Le
+    );
+    let inner = |number: &HostNumber| match words(number, names) {
+        (text, true) if !is_comparison => format!("({text})"),
+        (text, _) => text,
+    };
+    match (op, b) {
+        // A number of few bits without sign.
+        (NumberOp::Add, HostNumber::Op(NumberOp::Mul, more)) if is_sign(&more[0], a) => {
+            return words(a, names);
+        }
+        (NumberOp::Add, HostNumber::Const(c)) if *c < 0 => {
+            return (format!("{} - {}", inner(a), c.unsigned_abs()), true);
+        }
+        _ => {}
+    }
+    let infix = match op {
+        // Checks of how many bits a number takes are no part of it.
+        NumberOp::Signed | NumberOp::Unsigned => return words(a, names),
+        NumberOp::CeilDiv | NumberOp::Min | NumberOp::Max => {
+            let call = match op {
+                NumberOp::CeilDiv => "cdiv",
+                NumberOp::Min => "min",
+                _ => "max",
+            };
+            let (a, b) = (words(a, names).0, words(b, names).0);
+            return (format!("{call}({a}, {b})"), false);
+        }
+        NumberOp::Add => "+",
+        NumberOp::Sub => "-",
+        NumberOp::Mul => "*",
+        NumberOp::Div => "//",
+        NumberOp::And => "and",
+        NumberOp::Or => "or",
+        NumberOp::Eq => "==",
+        NumberOp::Ne => "!=",
+        NumberOp::Lt => "<",
+        NumberOp::Le => "<=",
+    };
+    (format!("{} {infix} {}", inner(a), inner(b)), true)
+}
+
+/// Whether a number is 1 where another one is negative.
+fn is_sign(number: &HostNumber, of: &HostNumber) -> bool {
+    match number {
+        HostNumber::Op(NumberOp::Lt, parts) => parts[0] == *of && parts[1] == HostNumber::Const(0),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_hold_is_told_with_its_numbers() {
+        let recipe: MapRecipe = "{base=p0, offset=mul(p4, 8), elem=f16, extents=[p1, p2], strides=[p3], box=[128, 64], swizzle=128, if=and(le(1, p1), le(signed(add(p2, -1), 32), 100))}"
+            .parse()
+            .expect("a recipe");
+        let names = |index: u32| ["x", "m", "n", "pitch", "from"][index as usize].to_owned();
+        let told = |base: u64, params: [i64; 4]| {
+            let param = |index: u32| params.get((index as usize).wrapping_sub(1)).copied();
+            let is_one = recipe.resolve(base, &param, [1; 3]).is_some();
+            let to = MapArguments {
+                params: &param,
+                names: &names,
+                base,
+                grid: [1; 3],
+            };
+            let told = recipe.why_not(&to);
+            assert_eq!(told.is_none(), is_one, "{told:?}");
+            told.unwrap_or_default()
+        };
+        for (base, params, expected) in [
+            (0x1000, [100, 72, 80, 2], ""),
+            (
+                0x1000,
+                [0, 72, 80, 2],
+                "`1 <= m` does not hold, as `m` is 0",
+            ),
+            (
+                0x1000,
+                [1, 102, 80, 2],
+                "`n - 1 <= 100` does not hold, as `n - 1` is 101",
+            ),
+            (
+                0x1000,
+                [1, i64::MIN, 80, 2],
+                "a number of `n - 1 <= 100` overflows",
+            ),
+            (
+                0x1008,
+                [1, 72, 80, 2],
+                "`x` does not start at a multiple of 16 bytes",
+            ),
+            (
+                0x1000,
+                [1, 0, 80, 2],
+                "the extent `n` = 0 is not between 1 and 2^32",
+            ),
+            (
+                0x1000,
+                [1, 72, 81, 2],
+                "the stride `pitch` = 81 of `x`, 2 bytes each, is no multiple of 16 bytes below 2^40",
+            ),
+        ] {
+            assert_eq!(told(base, params), expected);
+        }
+    }
+}
