@@ -205,7 +205,13 @@ impl rules::Context for Selector<'_> {
     }
 
     fn cvt2(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Operand, b: Operand) -> Operand {
-        self.result_of(*op, *ty, *from, Modifier::None, &[a, b])
+        match (op, ty, from, a, b) {
+            (Ptx::MulWide, PtxType::S64, PtxType::S32, Operand::Imm(a), Operand::Imm(b)) => {
+                let wide = |bits: u64| i64::from(bits as u32 as i32);
+                Operand::Imm((wide(a) * wide(b)) as u64)
+            }
+            _ => self.result_of(*op, *ty, *from, Modifier::None, &[a, b]),
+        }
     }
 
     fn setp(&mut self, op: &Ptx, cmp: &Cmp, ty: &PtxType, a: Operand, b: Operand) -> Operand {

@@ -6,6 +6,7 @@ use super::{Selector, class, internal};
 use crate::error::CompileError;
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::function::ThreadFunction;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::ThreadType;
 use crate::machine::inst::{Modifier, Operand, Ptx, PtxType};
@@ -187,6 +188,10 @@ impl Selector<'_> {
         let data = &func.dfg.insts[inst];
         let result = data.results[0];
         let ty = func.dfg.ty(result);
+        let moves_halves = data.op == ThreadOp::Rearrange && !self.renames.contains(result);
+        if moves_halves && matches!(self.values[result], Some(Operand::Regs(_))) {
+            return self.select_halves(inst, ty).map(Some);
+        }
         for &arg in &data.args {
             self.use_value(arg);
         }
@@ -210,9 +215,6 @@ impl Selector<'_> {
                 );
                 Ok(None)
             }
-            ThreadOp::Rearrange if !self.renames.contains(result) => {
-                self.select_halves(inst, ty).map(Some)
-            }
             _ => Ok(None),
         }
     }
@@ -223,17 +225,8 @@ impl Selector<'_> {
         let data = &func.dfg.insts[inst];
         let map = data.map().map_or(&[][..], |m| m);
         let find = |element: u32| {
-            let mut first = 0;
-            for &value in &data.args {
-                let count = u32::from(func.dfg.ty(value).count);
-                if element < first + count {
-                    return Ok((value, element - first));
-                }
-                first += count;
-            }
-            Err(internal(
-                "a rearrangement names an element that is not there",
-            ))
+            element_of(func, &data.args, element)
+                .ok_or_else(|| internal("a rearrangement names an element that is not there"))
         };
         if !ty.is_paired() {
             let mut units: SmallVec<[Unit; 16]> = SmallVec::new();
@@ -284,8 +277,24 @@ impl Selector<'_> {
         }
     }
 
-    /// A register of 16 bits that holds an element.
+    /// The element of a value without pairs that stands unchanged in an element of pairs.
+    fn single_half(&self, value: Value, element: u32) -> Option<(Value, u32)> {
+        let func = self.func;
+        let mut place = (value, element);
+        while func.dfg.ty(place.0).is_paired() {
+            let data = &func.dfg.insts[func.dfg.def_inst(place.0)?];
+            if data.op != ThreadOp::Rearrange {
+                return None;
+            }
+            let from = *data.map()?.get(place.1 as usize)?;
+            place = element_of(func, &data.args, from)?;
+        }
+        Some(place)
+    }
+
+    /// A register of 16 bits that holds an element: the one that it was in before pairs were made, if there is one.
     fn half(&mut self, value: Value, element: u32) -> Result<Unit, CompileError> {
+        let (value, element) = self.single_half(value, element).unwrap_or((value, element));
         let paired = self.func.dfg.ty(value).is_paired();
         let view = match self.use_value(value) {
             Operand::Regs(view) if paired => {
@@ -308,6 +317,19 @@ impl Selector<'_> {
         };
         Ok(self.code.regs.unit(view, 0))
     }
+}
+
+/// Which of several values an element is in, these one behind the other, and its place there.
+fn element_of(func: &ThreadFunction, values: &[Value], element: u32) -> Option<(Value, u32)> {
+    let mut first = 0;
+    for &value in values {
+        let count = u32::from(func.dfg.ty(value).count);
+        if element < first + count {
+            return Some((value, element - first));
+        }
+        first += count;
+    }
+    None
 }
 
 /// The bits of a number in a register of the type: twice for pairs.
