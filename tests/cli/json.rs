@@ -173,7 +173,7 @@ fn what_a_launch_is_expected_to_take_stands_beside_the_counts() {
         (
             "sm_90a",
             "grid(4) m=3 n=4",
-            "the kernel takes no argument `m`; it takes x, n",
+            "@double has no parameter `m`; it takes x, n",
         ),
         (
             "sm_80",

@@ -9,3 +9,19 @@ def f(x)
     v = tl.load(x + i)
     w = (v + 1
     tl.store(x + i, w)
+# == error f "*fp32"
+# error[F02]: expected `:`, found newline
+#  --> unclosed_and_others.py:7:9
+#   |
+# 7 | def f(x)
+#   |         ^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: `(` is never closed
+#  --> unclosed_and_others.py:8:18
+#   |
+# 8 |     i = tl.arange(0, 64
+#   |                  ^ opened here
+#   |
+# help: close it, or see whether a bracket before it is one too many

@@ -9,3 +9,11 @@ def f(x):
     v = tl.load(x + i)
     tl.device_print("v, v)
     tl.store(x + i, v)
+# == error f "*fp32"
+# error[F02]: `(` is never closed
+#  --> unclosed_and_text.py:8:18
+#   |
+# 8 |     i = tl.arange(0, 64
+#   |                  ^ opened here
+#   |
+# help: close it, or see whether a bracket before it is one too many
