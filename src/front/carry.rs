@@ -90,6 +90,9 @@ impl<'m> Lower<'m> {
         range: TextRange,
         walk: impl Fn(&mut Lower<'m>, &Carry<'m>) -> Res<WalkedLoop<'a, 'm>>,
     ) -> Res<()> {
+        for name in &names {
+            self.settle_counter(name);
+        }
         self.open_region()?;
         let before = self.scope()?;
         let messages = self.messages.len();
@@ -138,8 +141,15 @@ impl<'m> Lower<'m> {
                     let gone = Local::Gone("it is defined inside of a loop only");
                     self.frame().locals.insert(name, gone);
                 }
+                // It ended before this loop, too, which does not assign it.
+                Some(Local::Counter(_)) if matches!(local, Local::Counter(_)) => {}
                 Some(_) if matches!(local, Local::Gone(_) | Local::Counter(_)) => {
-                    self.frame().locals.insert(name, local.clone());
+                    let gone = match local {
+                        Local::Gone(why) => why,
+                        // Its bounds are numbers of the loop.
+                        _ => LOST,
+                    };
+                    self.frame().locals.insert(name, Local::Gone(gone));
                 }
                 Some(Local::Bound { value: old, .. })
                     if !carry.names.iter().any(|(carried, _)| carried == name) =>

@@ -67,7 +67,7 @@ fn target_names<'m>(target: &'m Expr, names: &mut Vec<&'m str>) {
 }
 
 /// A counted loop ready to be made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Counted {
     lo: Tensor,
     hi: Tensor,
@@ -78,7 +78,7 @@ pub(crate) struct Counted {
 }
 
 /// The counter of a run-time loop that has ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ended {
     /// The bounds say what it was.
     Counted(Counted),
@@ -230,7 +230,8 @@ impl<'m> Lower<'m> {
             self.frame().locals.insert(name, Local::Gone(LOST));
         }
         if let Some(name) = kept {
-            let start = Value::Tensor(counted.lo);
+            let start = if counted.down { counted.hi } else { counted.lo };
+            let start = Value::Tensor(start);
             self.bind(name, start, false);
             names.push(name);
         }
@@ -317,6 +318,20 @@ impl<'m> Lower<'m> {
             .label("what it was in the last iteration, or the loop's start if there was none")
             .help("Triton leaves it undefined; give the value to a name of its own in the loop");
         self.add(d.with_severity(Severity::Warning));
+        self.counter_value(ended)
+    }
+
+    /// Makes a name that was a counter a number like any other: what a loop assigns is carried from there.
+    pub(crate) fn settle_counter(&mut self, name: &'m str) {
+        if let Some(Local::Counter(ended)) = self.frame().locals.get(name) {
+            let ended = *ended;
+            let value = self.counter_value(&ended);
+            self.bind(name, value, false);
+        }
+    }
+
+    /// The same without a warning, computed in the current block.
+    pub(crate) fn counter_value(&mut self, ended: &Ended) -> Value<'m> {
         let counted = match ended {
             Ended::Counted(counted) => counted,
             Ended::Left(left) => return Value::Tensor(*left),

@@ -79,15 +79,39 @@ impl<'m> Lower<'m> {
         let returned = |flow: &Flow<'m>| matches!(flow, Flow::Returned(_));
         let ended = (returned(&then.flow), returned(&other.flow));
         let mut names = Vec::new();
+        let mut counters: Vec<(&'m str, Local<'m>)> = Vec::new();
         if ended != (true, true) {
             let (a, b) = (then.locals.keys(), other.locals.keys());
             for name in a
                 .chain(b.filter(|name| !then.locals.contains_key(**name)))
                 .copied()
             {
+                let counter = match before.get(name) {
+                    Some(Local::Counter(counter)) => Some(*counter),
+                    _ => None,
+                };
+                // The counter of a loop before the `if`, as it was.
+                let is_kept = |branch: &Branch<'m>| match branch.locals.get(name) {
+                    Some(Local::Counter(found)) => counter == Some(*found),
+                    _ => false,
+                };
+                let (keeps, others) = (is_kept(&then), is_kept(&other));
+                let mut number = None;
+                if let Some(counter) = counter
+                    && (keeps || others)
+                {
+                    if (keeps || ended.0) && (others || ended.1) {
+                        counters.push((name, Local::Counter(counter)));
+                        continue;
+                    }
+                    number = Some(self.counter_value(&counter));
+                }
                 let side = |branch: &Branch<'m>, ended| match branch.locals.get(name) {
                     _ if ended => Side::Any,
                     Some(Local::Bound { value, .. }) => Side::Has(value.clone()),
+                    Some(Local::Counter(_)) if is_kept(branch) => {
+                        number.clone().map_or(Side::Lacks, Side::Has)
+                    }
                     Some(Local::Gone(_) | Local::Counter(_)) | None => Side::Lacks,
                 };
                 let (a, b) = (side(&then, ended.0), side(&other, ended.1));
@@ -135,6 +159,7 @@ impl<'m> Lower<'m> {
             };
             locals.insert(name, local);
         }
+        locals.extend(counters);
         self.frame().locals = locals;
         Ok(match result {
             Ended::No => Flow::Next,

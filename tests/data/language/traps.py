@@ -319,6 +319,40 @@ def counters_left(out, n):
 
 
 @triton.jit
+def counters_again(out, n):
+    # A counter of a loop that has ended is a number like any other: loops carry it, branches change it.
+    for i in range(n):
+        pass
+    for _ in range(3):
+        i = i + 10
+    tl.store(out, i)
+    x = 0
+    for j in range(n):
+        pass
+    if n > 2:
+        j = j * 2
+    if n > 100:
+        x = 1
+    tl.store(out + 1, j)
+    for k in range(n):
+        k = k * 3
+    while x < 10:
+        x += 4
+        k += 1
+    tl.store(out + 2, k)
+    for m in range(6, n + 4, -1):
+        m = 9
+    tl.store(out + 3, m)
+    for t in range(n):
+        pass
+    if n > 100:
+        x = 2
+    elif x > 100:
+        t = 5
+    tl.store(out + 4, t)
+
+
+@triton.jit
 def remainders(out, x, y):
     # The remainder of floats has the sign of the dividend.
     tl.store(out + tl.arange(0, 4), tl.load(x + tl.arange(0, 4)) % tl.load(y + tl.arange(0, 4)))
