@@ -197,10 +197,10 @@ pub fn trips(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips
         None => {
             let run = run_bits(layout, offsets, elem_bytes);
             let bytes = (elem_bytes << run) << LOG2_LANES;
+            let each = (count >> run) * bytes.div_ceil(LINE);
             Trips {
                 instructions: count >> run,
-                wavefronts: (count >> run) * bytes.div_ceil(LINE)
-                    << conflicts_of_runs(layout, offsets, elem_bytes),
+                wavefronts: each << conflicts_of_runs(layout, offsets, elem_bytes),
             }
         }
     }

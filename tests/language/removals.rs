@@ -179,14 +179,14 @@ const HARMLESS: &[Harmless] = &[
         Some(Target::SM_90A),
         "int4_matmul",
         "wgmma.commit_group.sync.aligned",
-        3,
+        4,
         CHAINED,
     ),
     (
         Some(Target::SM_90A),
         "int4_matmul",
         "wgmma.wait_group.sync.aligned",
-        3,
+        4,
         CHAINED,
     ),
     (

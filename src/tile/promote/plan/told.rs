@@ -119,11 +119,11 @@ impl Planner<'_, '_> {
     /// The promise for a parameter by which a product is a multiple of a power of two with this exponent.
     fn promise(&self, monomial: &Monomial, c: i64, needed: u8) -> Option<String> {
         let func = self.facts.func;
-        let params = monomial.atoms().iter().filter_map(|&atom| match atom {
+        let mut params = monomial.atoms().iter().filter_map(|&atom| match atom {
             Atom::Value(value) => Some((value, words::parameter_of(func, value)?)),
             Atom::Trip(_) => None,
         });
-        let (value, (name, ty)) = params.last()?;
+        let (value, (name, ty)) = params.next_back()?;
         let others = monomial.atoms().iter().copied();
         let mut is_left = false;
         let others = others.filter(|&atom| {
