@@ -8,7 +8,7 @@
 use crate::ir::attrs::{IntPred, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Slot, Value};
-use crate::ir::ops::{Opcode, ThreadOp, TileOp};
+use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, ValueType};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::shape::Shape;
@@ -301,19 +301,6 @@ impl Expander<'_> {
             self.set_result(inst, result)?;
         }
         bug("a reduction's region does not end in yield")
-    }
-
-    /// The op of a region that combines its parameters by a single one, whose operands commute.
-    pub(super) fn single_op(&self, region: Block) -> Option<TileOp> {
-        let &[only, end] = self.tile.order.insts(region) else {
-            return None;
-        };
-        let data = &self.tile.dfg.insts[only];
-        let params = &self.tile.dfg.blocks[region].params;
-        let are_params = data.args == *params || data.args.iter().eq(params.iter().rev());
-        let is_yielded = self.tile.dfg.insts[end].args[..] == data.results[..];
-        let commutes = data.op.info().effects.commutes;
-        (are_params && is_yielded && commutes).then_some(data.op)
     }
 
     /// For each register of the result's layout, the position among the registers left that holds its element.

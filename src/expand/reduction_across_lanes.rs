@@ -30,7 +30,8 @@ impl Expander<'_> {
     ) -> Result<&'p [u32]> {
         if plan.lanes.len() == 5
             && self.target.sm >= 80
-            && let (Some(redop), &[value]) = (self.single_op(region).and_then(redux), &values[..])
+            && let (Some(redop), &[value]) =
+                (self.tile.single_op(region).and_then(redux), &values[..])
             && self.ty(value).elem == Elem::I32
         {
             let mut data = InstData::new(ThreadOp::Redux, &[value]);
@@ -62,7 +63,7 @@ impl Expander<'_> {
         };
         let selects = |count: u32| count * types.len() as u32;
         let combine = self.tile.order.insts(region).len() as u32 - 1;
-        let choice = if self.single_op(region).is_some() {
+        let choice = if self.tile.single_op(region).is_some() {
             2
         } else {
             3
@@ -99,7 +100,7 @@ impl Expander<'_> {
         in_order: Option<&InOrder>,
         values: &mut Vec<Value>,
     ) -> Result<()> {
-        let sides_matter = self.single_op(region).is_none();
+        let sides_matter = self.tile.single_op(region).is_none();
         let mut lefts: Vec<Value> = Vec::with_capacity(values.len());
         let mut rights: Vec<Value> = Vec::with_capacity(values.len());
         for (i, &value) in values.iter().enumerate() {

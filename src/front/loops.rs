@@ -296,15 +296,14 @@ impl<'m> Lower<'m> {
 
     /// Takes the value of a name away unless it is a number of this type.
     fn lose_unless(&mut self, name: &'m str, ty: Ty) {
-        let fits = match self.frame().locals.get(name) {
-            Some(Local::Bound { value, .. }) => {
-                let value = value.clone();
-                let found = self.type_of(&value);
-                let is_weak = matches!(value, Value::Const(_));
-                matches!(found, Ok((found, shape)) if shape.is_scalar() && (found == ty || is_weak && found.dtype().is_some_and(DType::is_int)))
-            }
-            _ => false,
+        let value = match self.frame().locals.get(name) {
+            Some(Local::Bound { value, .. }) => value.clone(),
+            _ => Value::Poison,
         };
+        let is_weak = matches!(value, Value::Const(_));
+        let is_fit = |found: Ty| found == ty || is_weak && found.dtype().is_some_and(DType::is_int);
+        let found = self.type_of(&value);
+        let fits = found.is_ok_and(|(found, shape)| shape.is_scalar() && is_fit(found));
         if !fits {
             self.frame().locals.insert(name, Local::Gone(LOST));
         }
@@ -319,15 +318,6 @@ impl<'m> Lower<'m> {
             .help("Triton leaves it undefined; give the value to a name of its own in the loop");
         self.add(d.with_severity(Severity::Warning));
         self.counter_value(ended)
-    }
-
-    /// Makes a name that was a counter a number like any other: what a loop assigns is carried from there.
-    pub(crate) fn settle_counter(&mut self, name: &'m str) {
-        if let Some(Local::Counter(ended)) = self.frame().locals.get(name) {
-            let ended = *ended;
-            let value = self.counter_value(&ended);
-            self.bind(name, value, false);
-        }
     }
 
     /// The same without a warning, computed in the current block.
@@ -356,6 +346,15 @@ impl<'m> Lower<'m> {
         };
         let value = self.b.select(runs, last, start);
         self.block(value, counted.lo.ty)
+    }
+
+    /// Makes a name that was a counter a number like any other: what a loop assigns is carried from there.
+    pub(crate) fn settle_counter(&mut self, name: &'m str) {
+        if let Some(Local::Counter(ended)) = self.frame().locals.get(name) {
+            let ended = *ended;
+            let value = self.counter_value(&ended);
+            self.bind(name, value, false);
+        }
     }
 
     pub(crate) fn while_statement(&mut self, s: &'m StmtWhile) -> Res<Flow<'m>> {

@@ -86,33 +86,24 @@ impl<'m> Lower<'m> {
                 .chain(b.filter(|name| !then.locals.contains_key(**name)))
                 .copied()
             {
-                let counter = match before.get(name) {
-                    Some(Local::Counter(counter)) => Some(*counter),
-                    _ => None,
-                };
-                // The counter of a loop before the `if`, as it was.
-                let is_kept = |branch: &Branch<'m>| match branch.locals.get(name) {
-                    Some(Local::Counter(found)) => counter == Some(*found),
-                    _ => false,
-                };
-                let (keeps, others) = (is_kept(&then), is_kept(&other));
-                let mut number = None;
-                if let Some(counter) = counter
-                    && (keeps || others)
-                {
-                    if (keeps || ended.0) && (others || ended.1) {
+                // Where a branch keeps the counter of a loop before the `if`, and the other one does not, it is a number.
+                let mut kept = None;
+                if let Some(&Local::Counter(counter)) = before.get(name) {
+                    let keeps = |branch: &Branch<'m>| matches!(branch.locals.get(name), Some(Local::Counter(found)) if *found == counter);
+                    let (a, b) = (keeps(&then), keeps(&other));
+                    if (a || ended.0) && (b || ended.1) {
                         counters.push((name, Local::Counter(counter)));
                         continue;
                     }
-                    number = Some(self.counter_value(&counter));
+                    kept = (a || b).then(|| (counter, self.counter_value(&counter)));
                 }
-                let side = |branch: &Branch<'m>, ended| match branch.locals.get(name) {
+                let side = |branch: &Branch<'m>, ended| match (branch.locals.get(name), &kept) {
                     _ if ended => Side::Any,
-                    Some(Local::Bound { value, .. }) => Side::Has(value.clone()),
-                    Some(Local::Counter(_)) if is_kept(branch) => {
-                        number.clone().map_or(Side::Lacks, Side::Has)
+                    (Some(Local::Bound { value, .. }), _) => Side::Has(value.clone()),
+                    (Some(Local::Counter(found)), Some((counter, value))) if found == counter => {
+                        Side::Has(value.clone())
                     }
-                    Some(Local::Gone(_) | Local::Counter(_)) | None => Side::Lacks,
+                    _ => Side::Lacks,
                 };
                 let (a, b) = (side(&then, ended.0), side(&other, ended.1));
                 if let (Side::Has(value), Side::Any) | (Side::Any, Side::Has(value)) = (&a, &b)

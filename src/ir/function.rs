@@ -8,7 +8,7 @@ use super::dfg::{Dfg, InstData};
 use super::entities::{Block, Inst, Partition, Slot, Value};
 pub use super::hints::{Asked, ParamHints};
 use super::level::{Level, Thread, Tile};
-use super::ops::Opcode;
+use super::ops::{Opcode, TileOp};
 
 use super::map_recipe::MapRecipe;
 use super::order::Order;
@@ -333,4 +333,18 @@ fn truncate<K: EntityRef, V>(map: &mut PrimaryMap<K, V>, len: usize) {
     let mut entries: Vec<V> = std::mem::take(map).into();
     entries.truncate(len);
     *map = entries.into();
+}
+
+impl TileFunction {
+    /// The op of a region that combines its parameters by a single one, whose operands commute.
+    pub fn single_op(&self, region: Block) -> Option<TileOp> {
+        let &[only, end] = self.order.insts(region) else {
+            return None;
+        };
+        let data = &self.dfg.insts[only];
+        let params = &self.dfg.blocks[region].params;
+        let are_params = data.args == *params || data.args.iter().eq(params.iter().rev());
+        let is_yielded = self.dfg.insts[end].args[..] == data.results[..];
+        (are_params && is_yielded && data.op.info().effects.commutes).then_some(data.op)
+    }
 }

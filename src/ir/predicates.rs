@@ -65,6 +65,18 @@ impl IntPred {
         }
     }
 
+    /// How comparisons are written in languages where types say whether numbers have signs.
+    pub fn sign(self) -> &'static str {
+        match self {
+            IntPred::Eq => "==",
+            IntPred::Ne => "!=",
+            IntPred::Slt | IntPred::Ult => "<",
+            IntPred::Sle | IntPred::Ule => "<=",
+            IntPred::Sgt | IntPred::Ugt => ">",
+            IntPred::Sge | IntPred::Uge => ">=",
+        }
+    }
+
     /// The predicate that holds for these outcomes, if there is one.
     pub fn with_outcomes(outcomes: Outcomes, is_signed: Option<bool>) -> Option<IntPred> {
         let mut all = IntPred::ALL.iter().copied();

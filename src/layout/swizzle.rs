@@ -48,6 +48,11 @@ impl Offsets {
         bits.filter(|&(bit, _)| flat >> bit & 1 == 1)
             .fold(0, |sum, (_, &column)| sum ^ column)
     }
+
+    /// Those of several.
+    fn all(&self, flats: &[u32]) -> Vec<u32> {
+        flats.iter().map(|&flat| self.of(flat)).collect()
+    }
 }
 
 /// How `ldmatrix` serves a layout of registers.
@@ -147,24 +152,22 @@ pub fn cost(
     let Some(offsets) = Offsets::new(layout, elem_bytes) else {
         return u32::MAX;
     };
-    let of = |columns: &[u32]| -> Vec<u32> { columns.iter().map(|&c| offsets.of(c)).collect() };
     let shape = layout.shape();
     let width = (0..shape.rank()).map(|dim| writer.vector_width(dim, CHUNK / elem_bytes));
     let bytes = width.max().unwrap_or(1) * elem_bytes;
     let at_once = LOG2_LANES - bytes.max(4).ilog2().saturating_sub(LOG2_WORD);
     let lanes = writer.columns(HwDim::Lane);
     // What is read is read more often than it is written.
-    conflicts(&of(&lanes[..at_once as usize]), bytes)
+    conflicts(&offsets.all(&lanes[..at_once as usize]), bytes)
         + 4 * cost_of_reads(&offsets, elem_bytes, readers)
 }
 
 /// Conflicts of readers.
 pub fn cost_of_reads(offsets: &Offsets, elem_bytes: u32, readers: &[&LinearLayout]) -> u32 {
-    let of = |columns: &[u32]| -> Vec<u32> { columns.iter().map(|&c| offsets.of(c)).collect() };
     let each = readers.iter().map(|reader| {
         let inner = word_columns(reader, elem_bytes);
         match rows(reader, inner, offsets, elem_bytes) {
-            Some(rows) => conflicts(&of(&rows.columns), CHUNK),
+            Some(rows) => conflicts(&offsets.all(&rows.columns), CHUNK),
             None => conflicts_of_runs(reader, offsets, elem_bytes),
         }
     });
@@ -183,7 +186,6 @@ pub struct Trips {
 /// Loading a block into registers: rows of matrices together, four at a time, where those are the layout's, else the runs that each
 /// thread has.
 pub fn trips(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips {
-    let of = |columns: &[u32]| -> Vec<u32> { columns.iter().map(|&c| offsets.of(c)).collect() };
     let count = layout.num_registers();
     let inner = word_columns(layout, elem_bytes);
     match rows(layout, inner, offsets, elem_bytes) {
@@ -191,7 +193,7 @@ pub fn trips(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips
             let matrices = count >> inner.len();
             Trips {
                 instructions: matrices.div_ceil(4),
-                wavefronts: matrices << conflicts(&of(&rows.columns), CHUNK),
+                wavefronts: matrices << conflicts(&offsets.all(&rows.columns), CHUNK),
             }
         }
         None => {
@@ -210,9 +212,8 @@ pub fn trips(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips
 fn conflicts_of_runs(reader: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> u32 {
     let bytes = elem_bytes << run_bits(reader, offsets, elem_bytes);
     let at_once = LOG2_LANES - bytes.max(4).ilog2().saturating_sub(LOG2_WORD);
-    let lanes = reader.columns(HwDim::Lane)[..at_once as usize].iter();
-    let lanes: Vec<u32> = lanes.map(|&column| offsets.of(column)).collect();
-    conflicts(&lanes, bytes)
+    let lanes = &reader.columns(HwDim::Lane)[..at_once as usize];
+    conflicts(&offsets.all(lanes), bytes)
 }
 
 /// The layout of a block whose rows run along `inner` and whose chunks of so many bytes are permuted, anew with each 128 bytes

@@ -140,15 +140,10 @@ impl MapRecipe {
             return None;
         }
         for (to, number) in map.extents.iter_mut().zip(self.extents.iter().rev()) {
-            *to = eval(number)
-                .and_then(|extent| u64::try_from(extent).ok())
-                .filter(|extent| (1..=1 << 32).contains(extent))?;
+            *to = extent(eval(number)?)?;
         }
         for (to, number) in map.strides.iter_mut().zip(self.strides.iter().rev()) {
-            *to = eval(number)?
-                .checked_mul(bytes)
-                .and_then(|stride| u64::try_from(stride).ok())
-                .filter(|stride| stride.is_multiple_of(16) && *stride < 1 << 40)?;
+            *to = stride(eval(number)?, bytes)?;
         }
         Some(map)
     }
@@ -160,6 +155,18 @@ impl MapRecipe {
             .chain(&self.extents)
             .chain(&self.strides)
     }
+}
+
+/// An extent that the driver takes.
+fn extent(extent: i64) -> Option<u64> {
+    let extent = u64::try_from(extent).ok();
+    extent.filter(|extent| (1..=1 << 32).contains(extent))
+}
+
+/// The bytes of a stride of elements of so many bytes each that the driver takes.
+fn stride(elements: i64, bytes: i64) -> Option<u64> {
+    let stride = u64::try_from(elements.checked_mul(bytes)?).ok();
+    stride.filter(|stride| stride.is_multiple_of(16) && *stride < 1 << 40)
 }
 
 /// As in `{base=p0, offset=0, elem=f16, extents=[p3, p4], strides=[p5], box=[64, 64], swizzle=128, nan, if=le(1, p3)}`.

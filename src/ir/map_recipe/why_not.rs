@@ -32,7 +32,7 @@ impl MapRecipe {
             return Some(format!("`{name}` does not start at a multiple of 16 bytes"));
         }
         for extent in &self.extents {
-            if !to.eval(extent).is_some_and(|n| (1..=1 << 32).contains(&n)) {
+            if to.eval(extent).and_then(super::extent).is_none() {
                 return Some(format!(
                     "the extent {} is not between 1 and 2^32",
                     to.shown(extent)
@@ -40,8 +40,8 @@ impl MapRecipe {
             }
         }
         for stride in &self.strides {
-            let of_bytes = to.eval(stride).and_then(|n| n.checked_mul(bytes));
-            if !of_bytes.is_some_and(|n| (0..1 << 40).contains(&n) && n % 16 == 0) {
+            let taken = to.eval(stride).and_then(|n| super::stride(n, bytes));
+            if taken.is_none() {
                 let shown = to.shown(stride);
                 return Some(format!(
                     "the stride {shown} of `{name}`, {bytes} bytes each, is no multiple of 16 bytes below 2^40"

@@ -8,14 +8,13 @@ use rustc_hash::FxHashMap;
 
 use super::graph::Node;
 use super::pbqp::Cost;
-use super::rings::readers;
+use super::rings::{forms, readers};
 use super::{Assignment, cost};
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Slot};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::layout::swizzle::{self, Offsets};
-use crate::layout::warpgroup::forms;
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::named;
 
@@ -64,12 +63,7 @@ impl Assignment {
                 continue;
             };
             let (shape, bytes) = (buffer.shape, buffer.elem.bytes());
-            let mut forms = forms(shape, bytes, units);
-            let mut copies = func.insts_with(TileOp::TensorCopy);
-            if copies.any(|(_, inst)| func.dfg.insts[inst].slot() == Some(&slot)) {
-                // Boxes come row by row.
-                forms.retain(|form| form.inner + 1 == shape.rank());
-            }
+            let forms = forms(func, slot, &buffer, units);
             self.places.0.entry(slot).or_insert_with(|| {
                 let layouts = forms.iter().filter_map(|form| form.layout(shape, bytes));
                 layouts

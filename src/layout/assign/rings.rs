@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Slot, Value};
-use crate::ir::function::TileFunction;
+use crate::ir::function::{BufferData, TileFunction};
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
-use crate::layout::warpgroup::Reader;
+use crate::layout::warpgroup::{MatrixForm, Reader};
 use crate::layout::{swizzle, warpgroup};
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::named;
@@ -80,6 +80,22 @@ pub(super) fn readers(func: &TileFunction) -> FxHashMap<Slot, Vec<Reader>> {
     found
 }
 
+/// The forms of a ring's blocks that units read so.
+pub(super) fn forms(
+    func: &TileFunction,
+    slot: Slot,
+    buffer: &BufferData,
+    readers: &[Reader],
+) -> Vec<MatrixForm> {
+    let mut found = warpgroup::forms(buffer.shape, buffer.elem.bytes(), readers);
+    let mut copies = func.insts_with(TileOp::TensorCopy);
+    if copies.any(|(_, inst)| func.dfg.insts[inst].slot() == Some(&slot)) {
+        // Boxes come row by row.
+        found.retain(|form| form.inner + 1 == buffer.shape.rank());
+    }
+    found
+}
+
 fn choose(func: &TileFunction, slot: Slot, readers: &[Reader]) -> LinearLayout {
     let accesses = |is_meant: fn(&InstData<Tile>) -> Option<Value>| {
         let insts = func.dfg.insts.values();
@@ -101,12 +117,7 @@ fn choose(func: &TileFunction, slot: Slot, readers: &[Reader]) -> LinearLayout {
         return named::shared_row_major(Shape::SCALAR);
     };
     let (shape, elem_bytes) = (buffer.shape, buffer.elem.bytes());
-    let mut candidates = warpgroup::forms(shape, elem_bytes, readers);
-    let mut copies = func.dfg.insts.values();
-    if copies.any(|data| data.op == TileOp::TensorCopy && data.slot() == Some(&slot)) {
-        // Boxes come row by row.
-        candidates.retain(|form| form.inner + 1 == shape.rank());
-    }
+    let candidates = forms(func, slot, &buffer, readers);
     let writer = writers.first();
     // Neighbours that a thread brings together stand together, if the readers allow it.
     let inner = writer.map(|writer| swizzle::inner_dim(writer));

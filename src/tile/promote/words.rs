@@ -163,15 +163,7 @@ fn words(func: &TileFunction, value: Value, depth: u32) -> Phrase {
         TileOp::And => product("&"),
         TileOp::Or => product("|"),
         TileOp::Icmp => {
-            let sign = match data.ipred() {
-                Some(IntPred::Eq) => "==",
-                Some(IntPred::Ne) => "!=",
-                Some(IntPred::Slt | IntPred::Ult) => "<",
-                Some(IntPred::Sle | IntPred::Ule) => "<=",
-                Some(IntPred::Sgt | IntPred::Ugt) => ">",
-                Some(IntPred::Sge | IntPred::Uge) => ">=",
-                None => "?",
-            };
+            let sign = data.ipred().map_or("?", |pred| pred.sign());
             Phrase(format!("{} {sign} {}", arg(0).0, arg(1).0), true)
         }
         op => {
@@ -267,10 +259,7 @@ pub(super) fn unsigned_in(func: &TileFunction, value: Value) -> Option<String> {
         };
         let data = &func.dfg.insts[inst];
         let is_unsigned = match data.op {
-            TileOp::Icmp => matches!(
-                data.ipred(),
-                Some(IntPred::Ult | IntPred::Ule | IntPred::Ugt | IntPred::Uge)
-            ),
+            TileOp::Icmp => data.ipred().and_then(|pred| pred.is_signed()) == Some(false),
             TileOp::Zext => func.dfg.ty(data.args[0]).elem == Elem::I32,
             TileOp::Udiv | TileOp::Urem | TileOp::Umin | TileOp::Umax => true,
             _ => false,

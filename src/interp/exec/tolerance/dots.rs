@@ -86,8 +86,9 @@ impl Machine<'_> {
         let elem = |value| self.func.dfg.ty(value).elem;
         let precision: DotPrecision = required(data.precision())?;
         let is_wide = elem(x) == Elem::Num(Scalar::F32);
+        let is_split = is_wide && precision == DotPrecision::Tf32x3;
         let u = match scalar {
-            _ if is_wide && precision == DotPrecision::Tf32x3 => (2.0f64).powi(-19),
+            _ if is_split => (2.0f64).powi(-19),
             Scalar::F64 => unit(Scalar::F64),
             _ => unit(Scalar::F32),
         };
@@ -97,10 +98,7 @@ impl Machine<'_> {
             false => 0.0,
         };
         // The small part of a factor ends where the numbers of 11 bits do, and what is 0 times infinity is none.
-        let lost = match is_wide && precision == DotPrecision::Tf32x3 {
-            true => (2.0f64).powi(-135),
-            false => 0.0,
-        };
+        let lost = if is_split { (2.0f64).powi(-135) } else { 0.0 };
         let sum = match scalar {
             Scalar::F64 => Scalar::F64,
             _ => Scalar::F32,

@@ -75,15 +75,9 @@ impl Machine<'_> {
             return None;
         };
         let func = self.func;
-        let &[only, _] = func.order.insts(region) else {
-            return None;
-        };
-        let data = &func.dfg.insts[only];
         let params = &func.dfg.blocks[region].params;
-        let are_params = data.args.iter().all(|arg| params.contains(arg))
-            && data.args[0] != *data.args.last()?;
         let scalar = func.dfg.ty(*params.first()?).elem.scalar()?;
-        if slack.combining == 0 || data.op != TileOp::Fadd || !are_params {
+        if slack.combining == 0 || func.single_op(region) != Some(TileOp::Fadd) {
             return None;
         }
         let of = |(i, &bits): (usize, &u64)| {
