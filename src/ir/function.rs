@@ -110,7 +110,7 @@ pub struct Function<L: Level> {
     pub slots: PrimaryMap<Slot, SlotData>,
     /// What the slots of the tile level hold.
     pub buffers: SecondaryMap<Slot, Option<BufferData>>,
-    /// Warp ranges: the program's, and that of its producer if there is one ([`TileOp::Producer`](super::ops::TileOp::Producer)).
+    /// Warp ranges: the program's, and that of its producer if there is one ([`TileOp::Producer`]).
     pub partitions: PrimaryMap<Partition, PartitionData>,
     /// Whether the body is executed once for each CTA of a launch, of which there may be any number, and not once for each program:
     /// a loop in it goes through programs, whose number `num_programs` still gives.
