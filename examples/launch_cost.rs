@@ -6,7 +6,7 @@
 //! cargo run --release --features cuda --example launch_cost -- tune         # the autotuner on 24 configurations
 //! cargo run --release --features cuda --example launch_cost -- throughput   # kernels compiled in a second
 //! cargo run --release --features cuda --example launch_cost -- count N      # N launches and nothing else, for callgrind
-//! cargo run --release --features cuda --example launch_cost -- count N maps # of a product with three tensor maps; `moved`: of others each time
+//! cargo run --release --features cuda --example launch_cost -- count N maps # of a product with three tensor maps; `moved`: of others each time, `resized`: of other extents
 //! ```
 
 #![expect(
@@ -67,7 +67,9 @@ fn main() -> Outcome<()> {
         ["throughput"] => throughput(),
         ["first", dir] => first_launches(Path::new(dir)),
         ["count", n] => count(n.parse()?),
-        ["count", n, how @ ("maps" | "moved")] => count_products(n.parse()?, how == "moved"),
+        ["count", n, "maps"] => count_products(n.parse()?, 0),
+        ["count", n, "moved"] => count_products(n.parse()?, 2),
+        ["count", n, "resized"] => count_products(n.parse()?, 1),
         _ => {
             correct()?;
             launch_costs()?;
@@ -347,10 +349,11 @@ impl Product {
         Ok(Product { kernel, buffers })
     }
 
-    /// Arguments of the list `which`, 0 or 1.
+    /// Arguments of the list `which`: 0, 1 of other matrices with other extents, 2 of those others with the extents of 0.
     fn args(&self, which: usize) -> impl Args {
-        let [x, y, out] = [0, 1, 2].map(|i| Arg::from(&self.buffers[3 * which + i]));
-        let extent = 64 << which as i32;
+        let [x, y, out] =
+            [0, 1, 2].map(|i| Arg::from(&self.buffers[3 * usize::from(which != 0) + i]));
+        let extent = if which == 1 { 128 } else { 64 };
         (x, y, out, extent, extent, extent)
     }
 
@@ -359,8 +362,8 @@ impl Product {
     }
 }
 
-/// Launches of a kernel with three tensor maps: with the arguments of the last launch, and with others each time, beside the
-/// driver's own launch of an empty kernel with the same parameters.
+/// Launches of a kernel with three tensor maps: with the arguments of the last launch, with other matrices each time, and with others of
+/// other extents, beside the driver's own launch of an empty kernel with the same parameters.
 fn launches_with_maps() -> Outcome<()> {
     let device = device(None);
     let Some(context) = device.as_driver() else {
@@ -383,24 +386,25 @@ fn launches_with_maps() -> Outcome<()> {
     let mut raw = Raw::new(&format!("{head}\n{{\nret;\n}}\n"), "product", Vec::new())?;
     raw.zeros = params;
     println!("product with three tensor maps, us a launch, median of {BURSTS} bursts of {BURST}");
-    println!("| round | raw | same arguments | more | other arguments each time | more |");
-    println!("|---|---|---|---|---|---|");
+    println!(
+        "| round | raw | the same | more | other matrices | more | other extents, too | more |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
     for round in 1..=5 {
-        let [a, b, more] = per_launch(
-            &stream,
-            || raw.launch(handle),
-            || product.launch(&stream, 0),
-        )?;
-        let mut which = 0;
-        let [_, d, much] = per_launch(
-            &stream,
-            || raw.launch(handle),
-            || {
-                which = 1 - which;
+        print!("| {round}");
+        for other in [0, 2, 1] {
+            let mut which = 0;
+            let launch = || {
+                which = if which == 0 { other } else { 0 };
                 product.launch(&stream, which)
-            },
-        )?;
-        println!("| {round} | {a:.3} | {b:.3} | {more:+.3} | {d:.3} | {much:+.3} |");
+            };
+            let [raw, ours, more] = per_launch(&stream, || raw.launch(handle), launch)?;
+            if other == 0 {
+                print!(" | {raw:.3}");
+            }
+            print!(" | {ours:.3} | {more:+.3}");
+        }
+        println!(" |");
     }
     Ok(())
 }
@@ -669,13 +673,13 @@ fn count(n: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// The same of a product with three tensor maps, with the same arguments or with others each time.
-fn count_products(n: usize, moves: bool) -> Outcome<()> {
+/// The same of a product with three tensor maps, in turns with the arguments of list 0 and with these.
+fn count_products(n: usize, other: usize) -> Outcome<()> {
     let device = device(None);
     let product = Product::new(&device)?;
     let stream = device.stream();
     for i in 0..n {
-        product.launch(&stream, black_box(if moves { i % 2 } else { 0 }))?;
+        product.launch(&stream, black_box(i % 2 * other))?;
     }
     Ok(())
 }

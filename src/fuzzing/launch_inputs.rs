@@ -12,7 +12,7 @@ use super::mutate::{mutate, mutate_for, noise};
 use super::random::Random;
 use crate::compile::{KernelMeta, ParamKind, ParamMeta};
 use crate::emu::Arg;
-use crate::ir::map_recipe::{HostNumber, MapRecipe, NumberOp};
+use crate::ir::map_recipe::{HostNumber, MapRecipe, NumberList, NumberOp, Resolved};
 use crate::ir::types::Scalar;
 use crate::runtime::{DType, Descriptor, Manifest, Pointer, emulated};
 use crate::settings::{PtxVersion, Target};
@@ -148,7 +148,11 @@ fn recipe_text(random: &mut Random, text: &str) -> Verdict {
         value.filter(|_| index != recipe.base)
     };
     let is_there = (recipe.base as usize) < PARAMS;
-    let map = recipe.resolve(base, &param, grid).filter(|_| is_there);
+    let map = recipe.resolve(base, &param, grid);
+    if listed(&recipe, base, &param, grid) != map {
+        return Verdict::Failed(format!("{recipe} is another map by its list"));
+    }
+    let map = map.filter(|_| is_there);
     let args: Vec<Arg> = (0..)
         .zip(&params)
         .map(|(i, &number)| match i == recipe.base {
@@ -164,6 +168,19 @@ fn recipe_text(random: &mut Random, text: &str) -> Verdict {
             "{map:?} and {launch:?} of {base:#x}, {params:?}, {grid:?} and\n{text}"
         )),
     }
+}
+
+/// The map of a recipe by its list of numbers.
+fn listed(
+    recipe: &MapRecipe,
+    base: u64,
+    params: &dyn Fn(u32) -> Option<i64>,
+    grid: [u32; 3],
+) -> Option<Resolved> {
+    let list = NumberList::new(std::slice::from_ref(recipe)).ok()?;
+    let mut numbers = Vec::new();
+    list.eval(params, grid, &mut numbers)?;
+    list.resolve(0, recipe, base, &numbers)
 }
 
 /// Parameters of the kernel that a recipe is of.

@@ -334,6 +334,7 @@ mod stub {
             let memory = Buffer::<i32>::new(&device, 512).expect("there is memory");
             let (x, y) = (memory.slice(0..256), memory.slice(256..512));
             let (x, y) = (x.expect("inside"), y.expect("inside"));
+            let odd = memory.slice(1..257).expect("inside");
             // What each launch adds to the log stands in the test's other process.
             for (grid, x, out, n, from) in [
                 (2, x, x, 64, 0_i64),
@@ -347,6 +348,9 @@ mod stub {
                 (4, y, x, 96, 4),
                 (4, y, x, 96, 4),
                 (2, y, x, 96, 1),
+                (2, y, x, 96, 4),
+                (2, odd, x, 96, 4),
+                (2, odd, x, 96, 4),
                 (2, y, x, 96, 4),
                 (0, y, x, 7, 3),
             ] {
@@ -374,6 +378,7 @@ mod stub {
             mapped, // a grid that changes nothing
             "assemble", "load", plain, plain, // more programs than maps are for
             plain, // a place that is not aligned
+            "encode", mapped, plain, plain, // a tensor that is not
             "encode", mapped,
         ];
         assert_eq!(lines, expected, "{log}");

@@ -5,6 +5,7 @@
 //! recipes; where the condition of one is zero, where a number of it cannot be computed or where the driver would refuse the
 //! map, it launches the kernel compiled without maps instead.
 
+mod list;
 mod number;
 mod of;
 mod parse;
@@ -16,12 +17,15 @@ use std::fmt;
 
 use super::types::Scalar;
 
+pub use list::NumberList;
 pub use number::{HostNumber, NumberOp};
 pub use parse::RecipeError;
 pub use why_not::MapArguments;
 
 /// Most dimensions of a tensor map.
 pub const MAX_RANK: usize = 5;
+/// Bytes of which the address of a tensor is a multiple.
+const ALIGN: u64 = 16;
 /// Bytes of an encoded map.
 pub const MAP_BYTES: u32 = 128;
 /// Alignment of an encoded map in bytes.
@@ -124,36 +128,52 @@ impl MapRecipe {
         params: &dyn Fn(u32) -> Option<i64>,
         grid: [u32; 3],
     ) -> Option<Resolved> {
-        let eval = |number: &HostNumber| number.eval(params, grid);
-        if self.check().is_err() || eval(&self.condition)? == 0 {
+        self.check().ok()?;
+        let mut numbers = self.numbers().map(|number| number.eval(params, grid));
+        self.resolve_by(base, || numbers.next()?)
+    }
+
+    /// The map whose numbers `next` gives in the order of [`MapRecipe::numbers`].
+    fn resolve_by(&self, base: u64, mut next: impl FnMut() -> Option<i64>) -> Option<Resolved> {
+        let bytes = i64::from(self.elem.bytes());
+        let offset = next()?.checked_mul(bytes)?;
+        if next()? == 0 {
             return None;
         }
-        let bytes = i64::from(self.elem.bytes());
-        let offset = eval(&self.offset)?.checked_mul(bytes)?;
         let mut map = Resolved {
             rank: self.extents.len(),
             base: base.checked_add_signed(offset)?,
             extents: [0; MAX_RANK],
             strides: [0; MAX_RANK - 1],
         };
-        if !map.base.is_multiple_of(16) {
+        if !map.base.is_multiple_of(ALIGN) {
             return None;
         }
-        for (to, number) in map.extents.iter_mut().zip(self.extents.iter().rev()) {
-            *to = extent(eval(number)?)?;
+        for to in map.extents.get_mut(..map.rank)?.iter_mut().rev() {
+            *to = extent(next()?)?;
         }
-        for (to, number) in map.strides.iter_mut().zip(self.strides.iter().rev()) {
-            *to = stride(eval(number)?, bytes)?;
+        for to in map.strides.get_mut(..map.rank - 1)?.iter_mut().rev() {
+            *to = stride(next()?, bytes)?;
         }
         Some(map)
     }
 
-    /// Every number of the recipe.
+    /// Every number of the recipe: offset, condition, extents and strides.
     pub fn numbers(&self) -> impl Iterator<Item = &HostNumber> {
         [&self.offset, &self.condition]
             .into_iter()
             .chain(&self.extents)
             .chain(&self.strides)
+    }
+}
+
+impl Resolved {
+    /// The map of the same tensor where the parameter that points into it is `to` in place of `from`; none if there is none.
+    pub fn moved(&self, from: u64, to: u64) -> Option<Resolved> {
+        let offset = self.base.wrapping_sub(from).cast_signed();
+        let base = to.checked_add_signed(offset)?;
+        base.is_multiple_of(ALIGN)
+            .then_some(Resolved { base, ..*self })
     }
 }
 
@@ -166,7 +186,7 @@ fn extent(extent: i64) -> Option<u64> {
 /// The bytes of a stride of elements of so many bytes each that the driver takes.
 fn stride(elements: i64, bytes: i64) -> Option<u64> {
     let stride = u64::try_from(elements.checked_mul(bytes)?).ok();
-    stride.filter(|stride| stride.is_multiple_of(16) && *stride < 1 << 40)
+    stride.filter(|stride| stride.is_multiple_of(ALIGN) && *stride < 1 << 40)
 }
 
 /// As in `{base=p0, offset=0, elem=f16, extents=[p3, p4], strides=[p5], box=[64, 64], swizzle=128, nan, if=le(1, p3)}`.

@@ -134,7 +134,15 @@ fn maps_are_resolved_where_the_driver_takes_them() {
     let recipe: MapRecipe = MATRIX.parse().expect("a recipe");
     let resolve = |base: u64, params: [i64; 4]| {
         let param = |index: u32| params.get((index as usize).wrapping_sub(1)).copied();
-        recipe.resolve(base, &param, [1; 3])
+        let map = recipe.resolve(base, &param, [1; 3]);
+        // The second of two recipes, whose numbers are those of the first.
+        let list = NumberList::new(&[recipe.clone(), recipe.clone()]).expect("there are such maps");
+        let mut numbers = Vec::new();
+        let listed = list.eval(param, [1; 3], &mut numbers);
+        let listed = listed.and_then(|()| list.resolve(1, &recipe, base, &numbers));
+        assert_eq!(listed, map);
+        assert_eq!(list.len(), 8, "each once");
+        map
     };
     let map = resolve(0x1000, [100, 72, 80, 2]).expect("a map");
     let expected = Resolved {
@@ -144,6 +152,11 @@ fn maps_are_resolved_where_the_driver_takes_them() {
         strides: [160, 0, 0, 0],
     };
     assert_eq!(map, expected);
+    // Elsewhere: with its offset of 32 bytes at multiples of 16 that there are.
+    let base = |map: Option<Resolved>| map.map(|map| map.base);
+    assert_eq!(base(map.moved(0x1000, 0x2010)), Some(0x2030));
+    assert_eq!(base(map.moved(0x1000, 0x2008)), None);
+    assert_eq!(base(map.moved(0x1000, u64::MAX - 15)), None);
     // Strides of zero, extents below the box and of 2^32 are fine.
     assert!(resolve(0x1000, [1 << 32, 1, 0, 0]).is_some());
     for (why, base, params) in [

@@ -2,25 +2,26 @@
 //!
 //! A kernel keeps the maps of its last launches in a few places, of which each thread tries its own first, so that threads
 //! with tensors of their own do not undo each other's. What is kept there is found by the arguments that the maps depend on:
-//! comparing those is all that a launch like the last one costs. Where only the tensor's address is another the driver changes
-//! that alone. A launch allocates nothing, unless more threads than there are places launch one kernel at the same time.
+//! comparing those is all that a launch like the last one costs. Where tensors of the same extents lie elsewhere, the driver changes
+//! their addresses alone, and no condition is looked at again, as none is about addresses. A launch allocates nothing, unless more
+//! threads than there are places launch one kernel at the same time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, TryLockError};
 
 use smallvec::SmallVec;
 
-use crate::compile::KernelMeta;
+use crate::compile::{KernelMeta, ParamKind};
 use crate::driver::{
     DriverError, PreparedWithMaps, RawPtr, Stream, TensorElement, TensorMap, TensorShape,
     TensorSwizzle,
 };
-use crate::ir::map_recipe::{MapRecipe, Resolved};
+use crate::ir::map_recipe::{MapRecipe, NumberList, Resolved};
 
 use crate::runtime::api::argument::Arg;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::execute::executable::Executable;
-use crate::runtime::execute::tensor_maps;
+use crate::runtime::execute::tensor_maps::{self, Integer};
 
 /// Places for maps.
 const PLACES: usize = 8;
@@ -29,9 +30,14 @@ const PLACES: usize = 8;
 #[derive(Debug)]
 pub(in crate::runtime) struct Mapped {
     prepared: PreparedWithMaps,
-    /// The arguments that maps depend on, by their places.
+    /// What the recipes are made of; none where one of them has no map.
+    numbers: Option<NumberList>,
+    /// The arguments of integer type that the numbers are made of, by their places, and how each is read, by parameter.
     inputs: SmallVec<[u16; 16]>,
-    /// Whether they depend on the grid.
+    integers: Vec<Option<(u16, Integer)>>,
+    /// The arguments that point into the tensors, one for each recipe.
+    bases: SmallVec<[u16; 4]>,
+    /// Whether the numbers depend on the grid.
     reads_grid: bool,
     /// CTAs of a persistent kernel that the device executes at a time.
     resident: u32,
@@ -41,8 +47,12 @@ pub(in crate::runtime) struct Mapped {
 /// The maps of a launch.
 #[derive(Debug, Default)]
 struct Last {
-    /// The arguments and the grid that they are of; none at first.
+    /// The integers and the grid that they are of.
     key: Vec<u64>,
+    /// The addresses that the kernel was given, one for each recipe; none at first.
+    bases: Vec<u64>,
+    /// What the numbers were.
+    numbers: Vec<i64>,
     /// One for each recipe, or none where the kernel without maps does the work.
     maps: Vec<(Resolved, TensorMap)>,
 }
@@ -66,32 +76,43 @@ impl Mapped {
         resident: u32,
     ) -> Mapped {
         let mut used = vec![false; params.len()];
-        let mut note = |index: u32| {
-            if let Some(used) = used.get_mut(index as usize) {
-                *used = true;
-            }
-        };
         let mut reads_grid = false;
-        for recipe in &meta.maps {
-            note(recipe.base);
-            for number in recipe.numbers() {
-                number.params(&mut note);
-                reads_grid |= number.reads_grid();
-            }
+        for number in meta.maps.iter().flat_map(|recipe| recipe.numbers()) {
+            number.params(&mut |index| {
+                if let Some(used) = used.get_mut(index as usize) {
+                    *used = true;
+                }
+            });
+            reads_grid |= number.reads_grid();
         }
-        let inputs = params.iter().zip(&used).filter(|&(_, &used)| used);
-        let inputs: SmallVec<[u16; 16]> = inputs.map(|(&at, _)| at).collect();
-        let place = || Last {
-            key: Vec::with_capacity(inputs.len() + 3),
-            maps: Vec::with_capacity(meta.maps.len()),
+        let base = |recipe: &MapRecipe| {
+            let index = recipe.base as usize;
+            let is_pointer = meta.params.get(index)?.kind == ParamKind::Pointer;
+            params.get(index).copied().filter(|_| is_pointer)
         };
-        Mapped {
+        let bases: Option<SmallVec<[u16; 4]>> = meta.maps.iter().map(base).collect();
+        let numbers = NumberList::new(&meta.maps).ok();
+        let numbers = numbers.filter(|_| bases.is_some());
+        let inputs = params.iter().zip(&used).filter(|&(_, &used)| used);
+        let integers = params.iter().zip(&meta.params);
+        let mapped = Mapped {
             prepared,
-            places: std::array::from_fn(|_| Mutex::new(place())),
-            inputs,
+            places: std::array::from_fn(|_| Mutex::default()),
+            inputs: inputs.map(|(&at, _)| at).collect(),
+            integers: integers
+                .map(|(&at, param)| Some((at, Integer::of(param)?)))
+                .collect(),
+            bases: bases.unwrap_or_default(),
+            numbers,
             reads_grid,
             resident,
+        };
+        for place in &mapped.places {
+            if let Ok(mut place) = place.lock() {
+                place.make_room(&mapped);
+            }
         }
+        mapped
     }
 
     /// The kernel on the device.
@@ -118,9 +139,18 @@ impl Mapped {
         });
         let (mut free, mut own) = (free, Last::default());
         let last = free.as_deref_mut().unwrap_or(&mut own);
-        let word = |param: usize| Some(args.get(usize::from(*params.get(param)?))?.bits);
-        if !self.is_same(last, grid, args) {
-            self.update(last, meta, &word, grid, args);
+        let is_done = match self.is_same(last, grid, args) {
+            true if last.bases.iter().copied().eq(self.addresses(args)) => true,
+            true if last.maps.len() == meta.maps.len() => {
+                self.move_all(last, &meta.maps, args).is_some()
+            }
+            _ => self.make(last, &meta.maps, grid, args).is_some(),
+        };
+        if !is_done {
+            // Known of a launch like this one.
+            last.maps.clear();
+            last.bases.clear();
+            last.bases.extend(self.addresses(args));
         }
         let has_maps = last.maps.len() == meta.maps.len();
         let ctas = meta.ctas(grid, self.resident).filter(|_| has_maps);
@@ -133,7 +163,7 @@ impl Mapped {
         Some(before().map(|()| self.prepared.launch(ctas, stream, words, maps)))
     }
 
-    /// What the maps of a launch depend on.
+    /// What the numbers of the maps of a launch depend on.
     fn key<'k>(&'k self, grid: [u32; 3], args: &'k [Arg<'_>]) -> impl Iterator<Item = u64> + 'k {
         let inputs = self.inputs.iter().map(|&at| args[usize::from(at)].bits);
         let grid = grid.into_iter().filter(|_| self.reads_grid);
@@ -141,41 +171,72 @@ impl Mapped {
     }
 
     fn is_same(&self, last: &Last, grid: [u32; 3], args: &[Arg<'_>]) -> bool {
-        // Every map depends on its base, so the key of a launch is not empty.
-        last.key.iter().copied().eq(self.key(grid, args))
+        !last.bases.is_empty() && last.key.iter().copied().eq(self.key(grid, args))
     }
 
-    /// Makes the maps of a launch.
-    fn update(
+    /// Where the tensors lie.
+    fn addresses<'k>(&'k self, args: &'k [Arg<'_>]) -> impl Iterator<Item = u64> + 'k {
+        self.bases.iter().map(|&at| args[usize::from(at)].bits)
+    }
+
+    /// Makes the maps of a launch whose numbers are not those of the last one; none where some map is not to be had.
+    fn make(
         &self,
         last: &mut Last,
-        meta: &KernelMeta,
-        word: &dyn Fn(usize) -> Option<u64>,
+        recipes: &[MapRecipe],
         grid: [u32; 3],
         args: &[Arg<'_>],
-    ) {
+    ) -> Option<()> {
         last.key.clear();
         last.key.extend(self.key(grid, args));
-        for (i, recipe) in meta.maps.iter().enumerate() {
-            let kept = last.maps.get_mut(i);
-            let made = tensor_maps::resolve(meta, recipe, word, grid).and_then(|map| match kept {
-                Some(kept) => again(recipe, &map, kept).then_some(None),
-                None => Some(Some((map, encode(recipe, &map)?))),
-            });
-            match made {
-                Some(None) => {}
-                Some(Some(made)) => last.maps.push(made),
-                None => {
-                    last.maps.clear();
-                    return;
-                }
+        last.bases.clear();
+        last.bases.extend(self.addresses(args));
+        let list = self.numbers.as_ref()?;
+        let param = |index: u32| {
+            let (at, integer) = (*self.integers.get(index as usize)?)?;
+            Some(integer.number(args[usize::from(at)].bits))
+        };
+        list.eval(param, grid, &mut last.numbers)?;
+        for (i, recipe) in recipes.iter().enumerate() {
+            let map = list.resolve(i, recipe, *last.bases.get(i)?, &last.numbers)?;
+            match last.maps.get_mut(i) {
+                Some(kept) => again(recipe, &map, kept)?,
+                None => last.maps.push((map, encode(recipe, &map)?)),
             }
         }
+        Some(())
+    }
+
+    /// Makes the maps of a launch whose tensors lie elsewhere and are otherwise those of the last one; none where some map is not to
+    /// be had.
+    fn move_all(&self, last: &mut Last, recipes: &[MapRecipe], args: &[Arg<'_>]) -> Option<()> {
+        let recipes = recipes.iter().zip(self.addresses(args));
+        let kept = last.maps.iter_mut().zip(&mut last.bases);
+        for ((recipe, to), (kept, base)) in recipes.zip(kept) {
+            if *base != to {
+                let map = kept.0.moved(*base, to)?;
+                again(recipe, &map, kept)?;
+                *base = to;
+            }
+        }
+        Some(())
     }
 }
 
-/// Makes another map of a recipe of one that was made before; false if there is none.
-fn again(recipe: &MapRecipe, map: &Resolved, kept: &mut (Resolved, TensorMap)) -> bool {
+impl Last {
+    /// Room for whatever a launch leaves, so that none allocates.
+    fn make_room(&mut self, mapped: &Mapped) {
+        let count = mapped.bases.len();
+        self.key.reserve(mapped.inputs.len() + 3);
+        self.bases.reserve(count);
+        self.maps.reserve(count);
+        self.numbers
+            .reserve(mapped.numbers.as_ref().map_or(0, NumberList::len));
+    }
+}
+
+/// Makes another map of a recipe of one that was made before; none if there is none.
+fn again(recipe: &MapRecipe, map: &Resolved, kept: &mut (Resolved, TensorMap)) -> Option<()> {
     let moved = Resolved {
         base: map.base,
         ..kept.0
@@ -183,13 +244,10 @@ fn again(recipe: &MapRecipe, map: &Resolved, kept: &mut (Resolved, TensorMap)) -
     let is_done = kept.0 == *map
         || moved == *map && kept.1.set_address(RawPtr::from_parts(map.base, 0)).is_ok();
     if !is_done {
-        let Some(made) = encode(recipe, map) else {
-            return false;
-        };
-        kept.1 = made;
+        kept.1 = encode(recipe, map)?;
     }
     kept.0 = *map;
-    true
+    Some(())
 }
 
 /// What a launch takes beside what its caller gives.

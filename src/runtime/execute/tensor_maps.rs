@@ -7,20 +7,42 @@ use crate::ir::map_recipe::MapArguments;
 use crate::ir::map_recipe::{MapRecipe, Resolved};
 use crate::ir::types::Scalar;
 
-/// An argument of integer type as a number, of which the low bytes are the argument; none of others.
+/// How an argument of integer type, of which the low bytes are the argument, is read from its word.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::runtime) enum Integer {
+    Truth,
+    /// With so many bits above it.
+    Below(u32),
+}
+
+impl Integer {
+    /// How a parameter is read; none of others.
+    pub(in crate::runtime) fn of(param: &ParamMeta) -> Option<Integer> {
+        if param.kind != ParamKind::Scalar || !param.ty.starts_with('i') {
+            return None;
+        }
+        if param.ty == "i1" {
+            return Some(Integer::Truth);
+        }
+        let unused = 64_u32.checked_sub(8 * param.bytes)?;
+        (unused < 64).then_some(Integer::Below(unused))
+    }
+
+    pub(in crate::runtime) fn number(self, word: u64) -> i64 {
+        match self {
+            Integer::Truth => i64::from(word & 0xff != 0),
+            Integer::Below(unused) => (word << unused).cast_signed() >> unused,
+        }
+    }
+}
+
+/// An argument of integer type as a number; none of others.
 fn number(param: &ParamMeta, word: u64) -> Option<i64> {
-    if param.kind != ParamKind::Scalar || !param.ty.starts_with('i') {
-        return None;
-    }
-    if param.ty == "i1" {
-        return Some(i64::from(word & 0xff != 0));
-    }
-    let unused = 64_u32.checked_sub(8 * param.bytes)?;
-    Some((word.checked_shl(unused)? as i64) >> unused)
+    Some(Integer::of(param)?.number(word))
 }
 
 /// The map of a recipe for these arguments, of which `word` gives each by its place; none where the kernel without maps
-/// must be launched. Allocates nothing.
+/// must be launched. What is launched again and again has a list of all numbers instead ([`NumberList`](crate::ir::map_recipe::NumberList)).
 pub(in crate::runtime) fn resolve(
     meta: &KernelMeta,
     recipe: &MapRecipe,
