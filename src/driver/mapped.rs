@@ -6,7 +6,8 @@ use super::module::Function;
 use super::prepared::{INLINE, LaunchAttributes, Launched, Prepared};
 use super::stream::Stream;
 use super::tensor_map::TensorMap;
-use smallvec::SmallVec;
+use core::mem::MaybeUninit;
+use core::ptr::from_ref;
 
 /// A kernel whose parameters are numbers and pointers of up to eight bytes and, behind them, tensor maps.
 #[derive(Debug)]
@@ -55,24 +56,73 @@ impl PreparedWithMaps {
         words: impl Iterator<Item = &'w u64>,
         maps: impl Iterator<Item = &'m TensorMap>,
     ) -> Result<(), DriverError> {
-        let mut places: SmallVec<[*const u64; INLINE]> = SmallVec::new();
-        places.extend(words.map(std::ptr::from_ref));
-        let words = places.len();
-        places.extend(maps.map(|map| map.place().cast()));
-        let count = places.len();
-        if (words, count - words) != (self.words, self.maps) {
-            return Err(DriverError::ArgumentCount {
-                name: self.function().name().to_owned(),
-                expected: self.words + self.maps,
-                got: count,
-            });
+        let room = self.words + self.maps;
+        if room > INLINE {
+            return self.launch_many(grid, stream, &mut words.map(from_ref), &mut maps.map(place));
         }
-        match self
-            .prepared
-            .start(grid, stream, places.as_ptr(), places.len())
-        {
+        // As in `Prepared::launch`: what lies behind the last is not read. A vector would cost three times as much.
+        let mut places = [const { MaybeUninit::<*const u64>::uninit() }; INLINE];
+        let mut count = 0;
+        let mut put = |place: *const u64| {
+            if let Some(to) = places.get_mut(count) {
+                to.write(place);
+            }
+            count += 1;
+        };
+        let mut of_words = 0;
+        words.for_each(|word| {
+            put(from_ref(word));
+            of_words += 1;
+        });
+        maps.for_each(|map| put(place(map)));
+        if (of_words, count) != (self.words, room) {
+            return Err(self.other_count(count));
+        }
+        self.start(grid, stream, places.as_ptr().cast(), count)
+    }
+
+    /// [`PreparedWithMaps::launch`] with more parameters than there is room for on the stack.
+    #[cold]
+    fn launch_many(
+        &self,
+        grid: [u32; 3],
+        stream: &Stream,
+        words: &mut dyn Iterator<Item = *const u64>,
+        maps: &mut dyn Iterator<Item = *const u64>,
+    ) -> Result<(), DriverError> {
+        let mut places: Vec<*const u64> = words.collect();
+        let words = places.len();
+        places.extend(maps);
+        if (words, places.len() - words) != (self.words, self.maps) {
+            return Err(self.other_count(places.len()));
+        }
+        self.start(grid, stream, places.as_ptr(), places.len())
+    }
+
+    fn start(
+        &self,
+        grid: [u32; 3],
+        stream: &Stream,
+        places: *const *const u64,
+        count: usize,
+    ) -> Result<(), DriverError> {
+        match self.prepared.start(grid, stream, places, count) {
             Launched::Done => Ok(()),
             other => self.prepared.explain(other, grid, stream, count),
         }
     }
+
+    #[cold]
+    fn other_count(&self, got: usize) -> DriverError {
+        DriverError::ArgumentCount {
+            name: self.function().name().to_owned(),
+            expected: self.words + self.maps,
+            got,
+        }
+    }
+}
+
+/// Where a map lies.
+fn place(map: &TensorMap) -> *const u64 {
+    map.place().cast()
 }

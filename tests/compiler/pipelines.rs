@@ -682,6 +682,31 @@ fn small_boxes_come_beside_large_ones() {
     }
 }
 
+/// Boxes of 1 KB that four products of one iteration read come together; of 512 bytes each they are too small even so.
+#[test]
+fn small_boxes_come_together() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/packed.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    let module = Module::parse(path, &text).expect("the file parses");
+    for (group, boxes) in [(128, 4), (64, 0)] {
+        let signature = format!(
+            "*fp32:16, *fp16:16, *u16:16, *fp16:16, *u8:16, i32:16, i32:16, i32:16, {group}, 16, 64, 4"
+        );
+        let args = parse_signature(&signature).expect("the signature parses");
+        let mut spec = Specialization::new(args, Target::SM_90A);
+        (spec.num_warps, spec.num_stages) = (4, Some(3));
+        let kernel = module.lower(Some("int4_matmul"), &spec);
+        let kernel = compiled(&kernel.expect("it is right"), Target::SM_90A);
+        let first = kernel.ptx.find("wgmma.mma_async");
+        let last = kernel.ptx.rfind("wgmma.mma_async");
+        let (first, last) = first.zip(last).expect("four warps multiply");
+        let copies = kernel.ptx[first..last]
+            .matches("mbarrier::complete_tx")
+            .count();
+        assert_eq!(copies, boxes, "groups of {group}");
+    }
+}
+
 #[test]
 fn stages_that_shared_memory_has_no_room_for_are_counted() {
     let stages_of = |asked: u8| {

@@ -195,8 +195,8 @@ pub fn holds_small_boxes(func: &TileFunction) -> bool {
     })
 }
 
-/// Small boxes pay where larger ones come at the same time, and are waited for together, and where registers are left: who loads
-/// from memory has the numbers of one loop at a time.
+/// Small boxes pay where others come at the same time, large together, and are waited for together, and where registers are left: who
+/// loads from memory has the numbers of one loop at a time.
 fn leave_small(
     func: &TileFunction,
     judged: &mut [(Inst, Result<Planned, Refused>)],
@@ -207,16 +207,22 @@ fn leave_small(
         let ty = read.map(|&read| func.dfg.ty(read));
         ty.map_or(0, |ty| ty.elem.bytes() << ty.shape.log2_elements())
     };
-    let large: Vec<_> = judged
-        .iter()
-        .filter(|(access, plan)| plan.is_ok() && plan::MIN_BYTES <= bytes(*access))
-        .filter_map(|(access, _)| func.order.block_of(*access))
-        .collect();
+    let mut together: FxHashMap<Block, u32> = FxHashMap::default();
+    for (access, _) in judged.iter().filter(|(_, plan)| plan.is_ok()) {
+        let bytes = bytes(*access);
+        if let Some(block) = func.order.block_of(*access)
+            && plan::MIN_TOGETHER <= bytes
+        {
+            let all = together.entry(block).or_default();
+            *all = all.saturating_add(bytes);
+        }
+    }
     for (access, plan) in judged {
         let is_load = func.dfg.insts[*access].op == TileOp::Load;
         let block = func.order.block_of(*access);
-        let is_alone = !may_come || !large.iter().any(|&at| Some(at) == block);
-        if is_load && bytes(*access) < plan::MIN_BYTES && is_alone && plan.is_ok() {
+        let all = block.and_then(|block| together.get(&block));
+        let pays = may_come && all.is_some_and(|&all| plan::MIN_BYTES <= all);
+        if is_load && bytes(*access) < plan::MIN_BYTES && !pays && plan.is_ok() {
             *plan = Err(Refusal::Small.into());
         }
     }

@@ -76,7 +76,7 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Refusal::Volatile => "it is volatile",
             Refusal::Elements => "tensor maps have no such elements",
-            Refusal::Small => "it has less than 2 KB",
+            Refusal::Small => "it and what comes with it have less than 2 KB",
             Refusal::Fill => "elements that are masked off are not zero",
             Refusal::Addresses => "its addresses are no sums of indices times strides",
             Refusal::Base => "its addresses do not start from a pointer that is a parameter",
