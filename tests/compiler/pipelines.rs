@@ -707,6 +707,34 @@ fn small_boxes_come_together() {
     }
 }
 
+/// A few numbers that copies cannot move: where a ring has an entry for it, an iteration stores what the one before loaded.
+#[test]
+fn a_few_numbers_have_an_iteration_more_to_arrive() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/packed.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    let module = Module::parse(path, &text).expect("the file parses");
+    for (stages, is_held) in [(2, false), (3, true)] {
+        let signature =
+            "*fp32:16, *fp16:16, *u16:16, *fp16:16, *u8:16, i32:16, i32:16, i32:16, 64, 16, 64, 4";
+        let args = parse_signature(signature).expect("the signature parses");
+        let mut spec = Specialization::new(args, Target::SM_90A);
+        (spec.num_warps, spec.num_stages) = (4, Some(stages));
+        let kernel = module.lower(Some("int4_matmul"), &spec);
+        let kernel = compiled(&kernel.expect("it is right"), Target::SM_90A);
+        let first = kernel
+            .ptx
+            .find("wgmma.mma_async")
+            .expect("four warps multiply");
+        let at = |op: &str| {
+            kernel.ptx[first..]
+                .find(op)
+                .expect("scales come by registers")
+        };
+        let (load, store) = (at("ld.global.b16"), at("st.shared.b16"));
+        assert_eq!(store < load, is_held, "{stages} stages");
+    }
+}
+
 #[test]
 fn stages_that_shared_memory_has_no_room_for_are_counted() {
     let stages_of = |asked: u8| {

@@ -18,7 +18,9 @@
 //!
 //! Where a row ends inside of a copy, the copy reads up to there ([`Axis::copy_width`]), so that rows may have any length. What
 //! copies cannot move, 4 bytes or more at a time, goes through registers: an iteration loads what a later one needs when it
-//! begins, and stores it to the entry of the ring when it ends. Where nothing can be copied, as on targets without copies, that
+//! begins, and stores it to the entry of the ring when it ends; a few bytes for each thread the next iteration stores before it loads, as a load from
+//! memory takes longer than an iteration may. (An H200: products of weights of four bits waited a fifth of their time for the scales of
+//! later iterations.) Where nothing can be copied, as on targets without copies, that
 //! is the next iteration and a ring of two. A load for which registers are short stays where it is.
 //!
 //! A loop is pipelined if it is innermost and has `stages` above 1 ([`DEFAULT_STAGES`] if it says nothing). A load takes part if
@@ -69,6 +71,9 @@ pub(super) const MAX_STAGES: u32 = 8;
 
 /// Fewest bytes that a copy moves at once.
 const MIN_BYTES: u32 = 4;
+
+/// Most bytes for each thread that registers keep for an iteration more.
+const HELD_BYTES: u32 = 8;
 
 /// Warps by which an SM must hold more for an entry less, so that they hide more than a second barrier costs.
 const MORE_WARPS: u32 = 8;
@@ -137,6 +142,8 @@ enum Way {
     Copied,
     /// Through registers.
     Staged,
+    /// Through registers, which keep it for an iteration more.
+    Held,
     /// The copy engine brings a box of a tensor.
     Box,
 }
@@ -270,6 +277,14 @@ fn plan(
     let fits = i64::from(stages).checked_mul(step.unwrap_or(1))? <= i64::from(i32::MAX);
     if stages < 2 || !fits {
         return None;
+    }
+    // What an iteration stores is read two iterations later at the earliest.
+    if stages > 2 && entries == stages {
+        let few = |load: &&mut Load| {
+            load.way == Way::Staged && load.bytes <= HELD_BYTES * func.num_threads()
+        };
+        let held = loads.iter_mut().filter(few);
+        held.for_each(|load| load.way = Way::Held);
     }
     let (tables, far) = slice.tables()?;
     Some(Plan {

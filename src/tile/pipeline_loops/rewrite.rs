@@ -20,6 +20,8 @@ struct Started {
     group: Option<Value>,
     /// Blocks on their way through registers, and their rings.
     blocks: Vec<(Slot, Value)>,
+    /// Such that the next iteration stores.
+    held: Vec<(Slot, Value)>,
 }
 
 /// An iteration some way ahead.
@@ -39,6 +41,9 @@ struct Carried {
     places: Vec<Value>,
     /// Parity of the phase of the barrier of the entry that is read.
     phase: Option<Value>,
+    /// Blocks that are loaded and not stored, and the entry that they go to.
+    held: Vec<Value>,
+    held_for: Option<Value>,
     /// Values that run ahead.
     near: Vec<Value>,
     /// Values that run one iteration further ahead.
@@ -48,6 +53,7 @@ struct Carried {
 }
 
 impl Carried {
+    /// In the order in which the loop's body takes them.
     fn all(&self) -> impl Iterator<Item = Value> + '_ {
         let lists = [
             &self.tokens,
@@ -55,8 +61,10 @@ impl Carried {
             &self.near,
             &self.far,
             &self.tables,
+            &self.held,
         ];
-        lists.into_iter().flatten().copied().chain(self.phase)
+        let lists = lists.into_iter().flatten().copied();
+        lists.chain(self.phase).chain(self.held_for)
     }
 }
 
@@ -149,6 +157,7 @@ impl<'a> Pipeliner<'a> {
             ..Carried::default()
         };
         let stages = self.plan.stages;
+        let mut held = Vec::new();
         // Tables run one iteration further ahead.
         let further = u32::from(!self.plan.tables.is_empty());
         for k in 0..stages - 1 + further {
@@ -171,7 +180,16 @@ impl<'a> Pipeliner<'a> {
                 let started = self.start(iteration, &mut first.near, &first.tables, entry);
                 first.tokens.extend(started.group);
                 self.store_all(&started.blocks, entry);
+                held.push((started.held, entry));
             }
+        }
+        // Those of the last one wait for the first iteration of the loop, the others for each other.
+        if let Some((blocks, entry)) = held.pop().filter(|(blocks, _)| !blocks.is_empty()) {
+            first.held = blocks.iter().map(|&(_, block)| block).collect();
+            first.held_for = Some(entry);
+        }
+        for (blocks, entry) in held {
+            self.store_all(&blocks, entry);
         }
         first.places.push(self.maker.number(0, i32));
         first.phase = self.bars.map(|_| self.maker.number(0, i32));
@@ -194,14 +212,26 @@ impl<'a> Pipeliner<'a> {
             near: self.params_for(&first.near),
             far: self.params_for(&first.far),
             tables: self.params_for(&first.tables),
+            held: self.params_for(&first.held),
             phase: first.phase.map(|phase| self.params_for(&[phase])[0]),
+            held_for: first.held_for.map(|entry| self.params_for(&[entry])[0]),
         };
         let read = now.places[0];
         let write = now.places.last().copied().unwrap_or(read);
         let mut next = now.clone();
 
         let ahead = self.later(stages - 1, bounds);
+        // In front of the loads, whose blocks then have the registers of these.
+        if let Some(entry) = now.held_for {
+            let loads = self.plan.loads.iter().zip(&self.slots);
+            let slots = loads.filter(|(load, _)| load.way == Way::Held);
+            let held = slots.map(|(_, &slot)| slot).zip(now.held.iter().copied());
+            let held: Vec<(Slot, Value)> = held.collect();
+            self.store_all(&held, entry);
+        }
         let started = self.start(ahead, &mut next.near, &now.tables, write);
+        next.held = started.held.iter().map(|&(_, block)| block).collect();
+        next.held_for = now.held_for.map(|_| write);
         if !self.plan.tables.is_empty() {
             let further = self.later(stages, bounds);
             next.tables = self.look_up(further, &mut next.far);
@@ -370,7 +400,7 @@ impl<'a> Pipeliner<'a> {
         self.replay(&ahead, iteration, near, &mut map);
         let token = TileType::scalar(Elem::Token);
         let mut copies = Vec::new();
-        let mut blocks = Vec::new();
+        let (mut blocks, mut held) = (Vec::new(), Vec::new());
         // Boxes first: what threads copy may keep them from starting these.
         self.expect_boxes(iteration, entry);
         for i in 0..self.plan.loads.len() {
@@ -385,26 +415,31 @@ impl<'a> Pipeliner<'a> {
                 continue;
             }
             let (ptr, mask, mut attrs) = self.moved(inst, iteration, &map);
-            if self.plan.loads[i].way == Way::Staged {
-                let ty = self.plan.loads[i].ty;
-                blocks.push((
-                    slot,
-                    self.maker.value(TileOp::Load, &[ptr, mask], &attrs, ty),
-                ));
-            } else {
-                attrs.push(make::slot(slot));
-                copies.push(self.maker.value(
-                    TileOp::AsyncCopy,
-                    &[ptr, entry, mask],
-                    &attrs,
-                    token,
-                ));
+            let ty = self.plan.loads[i].ty;
+            match self.plan.loads[i].way {
+                Way::Staged => {
+                    let block = self.maker.value(TileOp::Load, &[ptr, mask], &attrs, ty);
+                    blocks.push((slot, block));
+                }
+                Way::Held => {
+                    let block = self.maker.value(TileOp::Load, &[ptr, mask], &attrs, ty);
+                    held.push((slot, block));
+                }
+                Way::Copied | Way::Box => {
+                    attrs.push(make::slot(slot));
+                    let args = [ptr, entry, mask];
+                    copies.push(self.maker.value(TileOp::AsyncCopy, &args, &attrs, token));
+                }
             }
         }
         let group = (!copies.is_empty())
             .then(|| self.maker.value(TileOp::AsyncCommit, &copies, &[], token));
         self.advance(&ahead, near, &map);
-        Started { group, blocks }
+        Started {
+            group,
+            blocks,
+            held,
+        }
     }
 
     /// Announces what the boxes of an iteration bring.
