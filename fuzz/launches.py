@@ -88,10 +88,9 @@ def launch_one(path, kind, rounds, by_driver):
         held = [buffer.clone() for buffer in first]
         buffers = iter(held)
         values = [next(buffers)[arg["at"]:] if "bytes" in arg else arg["bits"] for arg in launch["args"]]
-        signed = [value - (1 << 32) if isinstance(value, int) and value >> 31 == 1 else value for value in values]
         try:
             # So few that each has several programs.
-            ways = [kernel.bind(launch["grid"], signed, ctas) for ctas in ((1, 2, 3) if meta.get("persistent") else (None,))]
+            ways = [kernel.bind(launch["grid"], values, ctas) for ctas in ((1, 2, 3) if meta.get("persistent") else (None,))]
         except Refused:
             row["maps"] = False
             continue

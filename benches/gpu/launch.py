@@ -16,16 +16,35 @@ def check(result):
     return values[0] if len(values) == 1 else values
 
 
-def cut(x, bits, signed):
+class Refused(Exception):
+    """Arguments for which the kernel without maps is meant."""
+
+
+def with_sign(x, bits):
+    """A number of so many bits, which were given with sign or without."""
     x &= (1 << bits) - 1
-    return x - (1 << bits) if signed and x >> (bits - 1) else x
+    return x - (1 << bits) if x >> (bits - 1) else x
+
+
+def within(x, least, most):
+    """A number that must be one of these."""
+    if not least <= x <= most:
+        raise Refused(f"{x} is not from {least} to {most}")
+    return x
+
+
+def quotient(a, b):
+    """Rounded to zero."""
+    if b == 0:
+        raise Refused(f"{a} divided by 0")
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 NUMBERS = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: int(a / b),
-    "cdiv": lambda a, b: -(-a // b), "min": min, "max": max, "and_": lambda a, b: a & b, "or_": lambda a, b: a | b,
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": quotient,
+    "cdiv": lambda a, b: -(-a // b) if b else quotient(a, b), "min": min, "max": max, "and_": lambda a, b: a & b, "or_": lambda a, b: a | b,
     "eq": lambda a, b: int(a == b), "ne": lambda a, b: int(a != b), "lt": lambda a, b: int(a < b), "le": lambda a, b: int(a <= b),
-    "signed": lambda a, b: cut(a, b, True), "unsigned": lambda a, b: cut(a, b, False),
+    "signed": lambda a, b: within(a, -1 << (b - 1), (1 << (b - 1)) - 1), "unsigned": lambda a, b: within(a, 0, (1 << b) - 1),
 }
 ELEMENTS = {"i8": "UINT8", "f8e4m3": "UINT8", "f8e5m2": "UINT8", "i16": "UINT16", "i32": "INT32", "i64": "INT64",
             "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64"}
@@ -39,10 +58,6 @@ def number(text, args, grid):
     return eval(text, {"args": args, "grid": grid, **NUMBERS})
 
 
-class Refused(Exception):
-    """Arguments for which the kernel without maps is meant."""
-
-
 def tensor_map(param, args, grid):
     """The 128 bytes of a tensor map."""
     recipe = param["recipe"]
@@ -50,10 +65,13 @@ def tensor_map(param, args, grid):
         raise Refused(param["conditions"])
     size = BYTES[recipe["element"]]
     rank = len(recipe["extents"])
-    extents = [cu.cuuint64_t(number(e, args, grid)) for e in reversed(recipe["extents"])]
-    strides = [cu.cuuint64_t(number(e, args, grid) * size) for e in reversed(recipe["strides"])]
+    extents = [cu.cuuint64_t(within(number(e, args, grid), 1, 1 << 32)) for e in reversed(recipe["extents"])]
+    steps = [within(number(e, args, grid) * size, 0, (1 << 40) - 1) for e in reversed(recipe["strides"])]
+    strides = [cu.cuuint64_t(step) for step in steps]
     box = [cu.cuuint32_t(e) for e in reversed(recipe["box"])]
     base = args[recipe["base"]].data_ptr() + number(recipe["offset"], args, grid) * size
+    if any(x % 16 for x in (base, *steps)):
+        raise Refused(f"{base} and {steps} are not all multiples of 16")
     swizzle = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}[recipe["swizzle"]]
     made = check(cu.cuTensorMapEncodeTiled(
         getattr(cu.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{ELEMENTS[recipe['element']]}"), rank, base, extents, strides, box,
@@ -104,14 +122,16 @@ class Kernel:
         maps = [param for param in self.meta["params"] if param["kind"] == "tensormap"]
         programs = [param for param in self.meta["params"] if param["kind"] == "programs"]
         plain = [param for param in self.meta["params"] if param["kind"] not in ("tensormap", "programs")]
-        held = []
+        held, numbers = [], []
         for arg, param in zip(args, plain, strict=True):
             is_tensor = isinstance(arg, torch.Tensor)
+            is_integer = not is_tensor and param["type"].startswith("i") and param["type"] != "i1"
+            numbers.append(with_sign(arg, 8 * param["bytes"]) if is_integer else arg)
             held.append(ctypes.c_uint64(arg.data_ptr()) if is_tensor else C_TYPES[param["type"]](arg))
         held += [ctypes.c_int32((x, y, z)[param["axis"]]) for param in programs]
         places = [ctypes.addressof(h) for h in held]
         for param in maps:
-            words, place = tensor_map(param, args, (x, y, z))
+            words, place = tensor_map(param, numbers, (x, y, z))
             held.append(words)
             places.append(place)
         pointers = (ctypes.c_void_p * max(1, len(places)))(*places)
