@@ -10,8 +10,7 @@ use rustc_hash::FxHashSet;
 
 use super::diagnostic::Code;
 use super::library::block_ptr::OFFSETS;
-use super::loops::LOST;
-use super::lower::{Local, Locals, Lower, Res, Stop};
+use super::lower::{Gone, Local, Locals, Lower, Res, Stop};
 use super::merge_branches::same;
 use super::types::{Ty, show};
 use super::value::{Const, Mark, Tensor, Tuple, Value};
@@ -68,7 +67,7 @@ pub(crate) struct WalkedLoop<'a, 'm> {
 #[derive(Default)]
 struct Learned<'m> {
     /// Names that the body leaves without a value: counters of loops inside.
-    gone: Vec<&'m str>,
+    gone: Vec<(&'m str, Gone)>,
     /// Parts of names, by number, that do not change.
     fixed: FxHashSet<(&'m str, usize)>,
     /// Names of which something was wrongly taken to be fixed, as often as it was. After the first time nothing is
@@ -98,8 +97,8 @@ impl<'m> Lower<'m> {
         let messages = self.messages.len();
         let mut learned = Learned::default();
         let result = loop {
-            for &name in &learned.gone {
-                self.frame().locals.insert(name, Local::Gone(LOST));
+            for &(name, why) in &learned.gone {
+                self.frame().locals.insert(name, Local::Gone(why));
             }
             let carry = match self.carry(&names, &before, &learned) {
                 Ok(carry) => carry,
@@ -138,18 +137,13 @@ impl<'m> Lower<'m> {
         for (name, local) in after {
             match before.get(name) {
                 None => {
-                    let gone = Local::Gone("it is defined inside of a loop only");
-                    self.frame().locals.insert(name, gone);
+                    self.frame().locals.insert(name, Local::Gone(Gone::InLoop));
                 }
                 // It ended before this loop, too, which does not assign it.
                 Some(Local::Counter(_)) if matches!(local, Local::Counter(_)) => {}
-                Some(_) if matches!(local, Local::Gone(_) | Local::Counter(_)) => {
-                    let gone = match local {
-                        Local::Gone(why) => why,
-                        // Its bounds are numbers of the loop.
-                        _ => LOST,
-                    };
-                    self.frame().locals.insert(name, Local::Gone(gone));
+                // The bounds of a counter are numbers of the loop.
+                Some(_) if let Some(why) = lost(Some(local)) => {
+                    self.frame().locals.insert(name, Local::Gone(why));
                 }
                 Some(Local::Bound { value: old, .. })
                     if !carry.names.iter().any(|(carried, _)| carried == name) =>
@@ -397,6 +391,15 @@ impl<'m> Lower<'m> {
     }
 }
 
+/// Why a name has no value behind a loop that it was walked in.
+fn lost(local: Option<&Local<'_>>) -> Option<Gone> {
+    match local? {
+        Local::Gone(why) => Some(*why),
+        Local::Counter(_) => Some(Gone::Counter),
+        Local::Bound { .. } => None,
+    }
+}
+
 /// Looks at what a walk showed; true if the loop must be made anew.
 fn learn<'m>(
     names: &mut Vec<&'m str>,
@@ -407,15 +410,13 @@ fn learn<'m>(
 ) -> bool {
     let mut again = false;
     for ((name, _), end) in carry.names.iter().zip(ends) {
-        let lost = matches!(after.get(name), Some(Local::Gone(_) | Local::Counter(_)));
-        if end.compared.misjudged && !lost {
+        let lost = lost(after.get(name));
+        if end.compared.misjudged && lost.is_none() {
             learned.free.push(name);
             learned.fixed.retain(|(other, _)| other != name);
             again = true;
-        } else if lost || !end.compared.changed {
-            if lost {
-                learned.gone.push(name);
-            }
+        } else if lost.is_some() || !end.compared.changed {
+            learned.gone.extend(lost.map(|why| (*name, why)));
             names.retain(|other| other != name);
             again = true;
         } else if learned.misjudged(name) < 2 && !end.compared.idle.is_empty() {

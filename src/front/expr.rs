@@ -11,7 +11,7 @@ use ruff_text_size::{Ranged, TextRange};
 use super::constant;
 use super::diagnostic::{Code, Severity};
 use super::format;
-use super::lower::{Local, Lower, Res, Stop, with_stack};
+use super::lower::{Gone, Local, Lower, Res, Stop, with_stack};
 use super::materialise::NO_NUMBER;
 use super::merge_branches::same;
 use super::types::{DType, Ty};
@@ -584,10 +584,10 @@ impl<'m> Lower<'m> {
     }
 
     /// The value of a local name, or why it has none.
-    pub(crate) fn local(&mut self, name: &str) -> Option<Result<Value<'m>, &'static str>> {
+    pub(crate) fn local(&mut self, name: &str) -> Option<Result<Value<'m>, Gone>> {
         match self.frame().locals.get(name)? {
             Local::Bound { value, .. } => Some(Ok(value.clone())),
-            Local::Gone(why) => Some(Err(why)),
+            Local::Gone(why) => Some(Err(*why)),
             Local::Counter(ended) => {
                 let ended = *ended;
                 Some(Ok(self.last_count(name, &ended)))

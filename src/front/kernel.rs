@@ -162,7 +162,7 @@ impl Module {
         Diagnostics {
             name: self.name.clone(),
             text: self.text.clone(),
-            list,
+            list: told_once(list),
         }
     }
 
@@ -437,4 +437,29 @@ fn finish<'m>(lower: &mut Lower<'m>, f: &'m StmtFunctionDef) -> Res<TileFunction
         .map_err(|errors| internal(format!("the kernel was not built: {errors}")))?;
     verify(&func).map_err(|errors| internal(format!("the kernel is not valid: {errors}")))?;
     Ok(func)
+}
+
+/// Of warnings of something suspicious that say the same of a name in several places the first, with the number of the others.
+fn told_once(list: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut told: Vec<(Diagnostic, usize)> = Vec::new();
+    for d in list {
+        let is_same = |(first, _): &&mut (Diagnostic, usize)| {
+            let span = first.span.clone();
+            let is_warning = d.code == Code::Suspicious && d.severity != Severity::Error;
+            let names = d.message.starts_with('`');
+            is_warning && names && *first == Diagnostic { span, ..d.clone() }
+        };
+        match told.iter_mut().find(is_same) {
+            Some((_, more)) => *more += 1,
+            None => told.push((d, 0)),
+        }
+    }
+    let counted = told.into_iter().map(|(mut d, more)| {
+        if more > 0 {
+            let gap = if d.label.is_empty() { "" } else { "; " };
+            d.label += &format!("{gap}also in {}", count(more, "further place"));
+        }
+        d
+    });
+    counted.collect()
 }

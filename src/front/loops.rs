@@ -2,8 +2,9 @@
 //!
 //! A loop over constants is walked once for each. A run-time loop becomes a region that carries the names that its body
 //! assigns and that exist before it ([`super::carry`]); a name that the body alone defines is gone after the loop. The
-//! counter, where it is read after the loop, is what it was in the last iteration, and with no iteration the loop's start; one that
-//! the body assigns is carried, so that it is what the last iteration left.
+//! counter, where it is read after the loop, is what it was in the last iteration; with no iteration it is what it was before, if that
+//! was a number of its type, and else the loop's start. One that the body assigns, or counts another loop with, is carried, so
+//! that it is what the last iteration left.
 
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
 use ruff_text_size::Ranged;
@@ -11,7 +12,7 @@ use ruff_text_size::Ranged;
 use super::carry::{Carry, WalkedLoop};
 use super::constant;
 use super::diagnostic::{Code, Severity};
-use super::lower::{Local, Lower, Res, Stop, with_stack};
+use super::lower::{Gone, Local, Lower, Res, Stop, with_stack};
 use super::stmt::Flow;
 use super::types::{DType, Ty, promote_ints, show};
 use super::value::{RangeValue, Tensor, Value};
@@ -22,9 +23,6 @@ use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::limits::UNROLLED_TRIPS;
 use crate::linear_layout::shape::Shape;
-
-/// Why a name has no value that is the counter of a loop elsewhere.
-pub(crate) const LOST: &str = "it is the counter of a loop that has ended";
 
 /// Names that statements assign, each once, in the order of the text.
 pub(crate) fn assigned_names<'m>(stmts: &'m [Stmt], names: &mut Vec<&'m str>) {
@@ -80,10 +78,10 @@ pub(crate) struct Counted {
 /// The counter of a run-time loop that has ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ended {
-    /// The bounds say what it was.
-    Counted(Counted),
-    /// The body assigned it: a result of the loop.
-    Left(Tensor),
+    /// The bounds say what it was, and where there was no iteration what it was before.
+    Counted(Counted, Option<Tensor>),
+    /// The body assigned it: a result of the loop; and what it was before.
+    Left(Tensor, Option<Tensor>),
 }
 
 impl<'m> Lower<'m> {
@@ -225,17 +223,18 @@ impl<'m> Lower<'m> {
         // What the body leaves in its counter is a number of the counter's type, or lost.
         let kept = counter.filter(|name| names.contains(name));
         names.retain(|name| !targets.contains(name));
+        let iv_ty = counted.lo.ty;
+        let before = counter.and_then(|name| self.count_before(name, iv_ty));
         // What a counter's name was before the loop is not what it is in it or after it.
         for name in &targets {
-            self.frame().locals.insert(name, Local::Gone(LOST));
+            self.frame().locals.insert(name, Local::Gone(Gone::Counter));
         }
         if let Some(name) = kept {
             let start = if counted.down { counted.hi } else { counted.lo };
-            let start = Value::Tensor(start);
+            let start = Value::Tensor(before.unwrap_or(start));
             self.bind(name, start, false);
             names.push(name);
         }
-        let iv_ty = counted.lo.ty;
         let iv_tile = self.tile_type(iv_ty, Shape::SCALAR)?;
         let bounds = [counted.lo.value, counted.hi.value, counted.step.value];
         self.carrying(names, s.range, |lower, carry| {
@@ -256,6 +255,7 @@ impl<'m> Lower<'m> {
             let result = lower.assign(&s.target, iv, false);
             let result = result.and_then(|()| lower.loop_body(&s.body));
             if let Some(name) = kept {
+                lower.settle_counter(name);
                 lower.lose_unless(name, iv_ty);
             }
             let ends = result.map(|()| lower.loop_ends(carry));
@@ -278,12 +278,12 @@ impl<'m> Lower<'m> {
             })
         })?;
         let ended = match (counter, kept) {
-            (Some(name), None) => Some((name, Ended::Counted(*counted))),
+            (Some(name), None) => Some((name, Ended::Counted(*counted, before))),
             (_, Some(name)) => match self.frame().locals.get(name) {
                 Some(Local::Bound {
                     value: Value::Tensor(left),
                     ..
-                }) => Some((name, Ended::Left(*left))),
+                }) => Some((name, Ended::Left(*left, before))),
                 _ => None,
             },
             (None, None) => None,
@@ -294,27 +294,50 @@ impl<'m> Lower<'m> {
         Ok(Flow::Next)
     }
 
+    /// What a counter is before its loop, if that is a number of the counter's type.
+    fn count_before(&mut self, name: &str, ty: Ty) -> Option<Tensor> {
+        let Some(Local::Bound { value, .. }) = self.frame().locals.get(name) else {
+            return None;
+        };
+        match value.clone() {
+            Value::Tensor(t) => (t.ty == ty && t.shape.is_scalar()).then_some(t),
+            value => {
+                value.as_const().and_then(|c| constant::as_int(&c))?;
+                self.materialize(&value, ty.dtype()?, Shape::SCALAR).ok()
+            }
+        }
+    }
+
     /// Takes the value of a name away unless it is a number of this type.
     fn lose_unless(&mut self, name: &'m str, ty: Ty) {
         let value = match self.frame().locals.get(name) {
             Some(Local::Bound { value, .. }) => value.clone(),
-            _ => Value::Poison,
+            _ => return,
         };
         let is_weak = matches!(value, Value::Const(_));
         let is_fit = |found: Ty| found == ty || is_weak && found.dtype().is_some_and(DType::is_int);
-        let found = self.type_of(&value);
-        let fits = found.is_ok_and(|(found, shape)| shape.is_scalar() && is_fit(found));
-        if !fits {
-            self.frame().locals.insert(name, Local::Gone(LOST));
-        }
+        let why = match self.type_of(&value) {
+            Ok((found, shape)) if shape.is_scalar() && is_fit(found) => return,
+            Ok(left) => Gone::Retyped { counts: ty, left },
+            // What is wrong with it has been said.
+            Err(_) if matches!(value, Value::Poison) => return,
+            Err(_) => Gone::Counter,
+        };
+        self.frame().locals.insert(name, Local::Gone(why));
     }
 
     /// The counter of a loop as its last iteration left it; the start of a loop that had none.
     pub(crate) fn last_count(&mut self, name: &str, ended: &Ended) -> Value<'m> {
         let message = format!("`{name}` is the counter of a loop that has ended");
         let d = self.error(Code::Suspicious, message);
+        let none = match ended {
+            Ended::Counted(_, None) | Ended::Left(_, None) => "the loop's start",
+            Ended::Counted(_, Some(_)) | Ended::Left(_, Some(_)) => "what it was before",
+        };
         let d = d
-            .label("what it was in the last iteration, or the loop's start if there was none")
+            .label(format!(
+                "what it was in the last iteration, or {none} if there was none"
+            ))
             .help("Triton leaves it undefined; give the value to a name of its own in the loop");
         self.add(d.with_severity(Severity::Warning));
         self.counter_value(ended)
@@ -322,9 +345,9 @@ impl<'m> Lower<'m> {
 
     /// The same without a warning, computed in the current block.
     pub(crate) fn counter_value(&mut self, ended: &Ended) -> Value<'m> {
-        let counted = match ended {
-            Ended::Counted(counted) => counted,
-            Ended::Left(left) => return Value::Tensor(*left),
+        let (counted, earlier) = match ended {
+            Ended::Counted(counted, earlier) => (counted, earlier),
+            Ended::Left(left, _) => return Value::Tensor(*left),
         };
         let (lo, hi, step) = (counted.lo.value, counted.hi.value, counted.step.value);
         let signed = counted.lo.ty.dtype().is_some_and(DType::is_signed);
@@ -344,6 +367,7 @@ impl<'m> Lower<'m> {
         } else {
             (last, lo)
         };
+        let start = earlier.map_or(start, |earlier| earlier.value);
         let value = self.b.select(runs, last, start);
         self.block(value, counted.lo.ty)
     }

@@ -18,6 +18,7 @@ use super::diagnostic::{CallSite, Code, Diagnostic, MAX_MESSAGES, Severity, byte
 use super::library::prelude;
 use super::module::Index;
 use super::signature::Constant;
+use super::types::{Ty, show};
 use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::{SourceLine, SourceLoc};
@@ -58,9 +59,51 @@ pub(crate) enum Local<'m> {
         fixed: bool,
     },
     /// It had one in a place that is left now.
-    Gone(&'static str),
+    Gone(Gone),
     /// It is the counter of a run-time loop that has ended.
     Counter(super::loops::Ended),
+}
+
+/// Why a local name has no value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Gone {
+    /// It is defined inside of a loop only.
+    InLoop,
+    /// It is defined in one branch of an `if` only.
+    InBranch,
+    /// It is the counter of a loop that has ended.
+    Counter,
+    /// The same, and the body leaves something of another type in it than it counts in.
+    Retyped {
+        /// What it counts in.
+        counts: Ty,
+        /// What the body leaves.
+        left: (Ty, Shape),
+    },
+}
+
+impl Gone {
+    /// In words, and what to do.
+    pub(crate) fn explain(self) -> (String, &'static str) {
+        let before = "define it before the loop or condition";
+        // What a counter was before its loop is gone, too.
+        let own = "give the value to a name of its own in the loop";
+        match self {
+            Gone::InLoop => ("it is defined inside of a loop only".to_owned(), before),
+            Gone::InBranch => {
+                let why = "it is defined in one branch of an `if` only";
+                (why.to_owned(), before)
+            }
+            Gone::Counter => ("it is the counter of a loop that has ended".to_owned(), own),
+            Gone::Retyped { counts, left } => {
+                let (counts, left) = (show(counts, Shape::SCALAR), show(left.0, left.1));
+                let why = format!(
+                    "it is the counter of a loop that has ended, which counts in {counts} and leaves {left} in it"
+                );
+                (why, own)
+            }
+        }
+    }
 }
 
 /// Local names of a function.

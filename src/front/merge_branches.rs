@@ -3,7 +3,7 @@
 //! Where both branches go on, each name that differs becomes a result of the `if`; a name that only one branch defines is gone.
 
 use super::diagnostic::Code;
-use super::lower::{Combining, Local, Locals, Lower, Res, Stop};
+use super::lower::{Combining, Gone, Local, Locals, Lower, Res, Stop};
 use super::stmt::Flow;
 use super::types::{DType, Ty, show};
 use super::value::{Const, Known, Tensor, Tuple, Value};
@@ -146,7 +146,7 @@ impl<'m> Lower<'m> {
                     value: resolve(slot, &results),
                     fixed,
                 },
-                None => Local::Gone("it is defined in one branch of an `if` only"),
+                None => Local::Gone(Gone::InBranch),
             };
             locals.insert(name, local);
         }

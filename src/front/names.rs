@@ -6,7 +6,6 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::diagnostic::Code;
 use super::library::{self, Scope};
-use super::loops::LOST;
 use super::lower::{Frame, Lower, Res, Stop};
 use super::module::Definition;
 use super::types::{DType, NumberKind, Ty};
@@ -58,13 +57,8 @@ impl<'m> Lower<'m> {
             Some(Ok(value)) => return Ok(value),
             Some(Err(why)) => {
                 let d = self.error(Code::Name, format!("`{name}` has no value here"));
-                let d = d.label(why);
-                // What a counter was before its loop is gone, too.
-                let help = match why {
-                    LOST => "give the value to a name of its own in the loop",
-                    _ => "define it before the loop or condition",
-                };
-                return Err(d.help(help).into());
+                let (why, help) = why.explain();
+                return Err(d.label(why).help(help).into());
             }
             None => {}
         }

@@ -23,11 +23,11 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
     }
     let mut messages: Vec<Diagnostic> = Vec::new();
     let mut last_line = None;
-    let bracket = wrong_bracket(text, parsed.tokens(), parsed.errors());
+    let brackets = wrong_brackets(text, parsed.tokens(), parsed.errors());
     for e in parsed.errors() {
         // What follows a bracket that is never closed is wrong since then.
-        if bracket
-            .as_ref()
+        if brackets
+            .first()
             .is_some_and(|d| d.span.start < usize::from(e.location.end()))
         {
             break;
@@ -41,16 +41,20 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
             messages.push(syntax_error(text, e.location, &e.error.to_string()));
         }
     }
-    messages.extend(bracket);
+    messages.extend(brackets);
+    messages.truncate(MAX_MESSAGES);
     Err(messages)
 }
 
-/// The first bracket that closes what is not open, or one that is never closed: of several the last before the first of the
-/// parser's errors that stands behind any, which it leads to.
+/// Brackets that close what is not open, and brackets that are not closed, in the order of the text.
+///
+/// A statement that begins inside of a bracket, no further right than the one that the bracket stands in, and that the
+/// parser stumbles over, shows that the bracket was not closed: from there on none is open. Of several that are open the last one is
+/// named, and at the end of the text the last before the first of the parser's errors that stands behind any, which it leads to.
 ///
 /// A text without its closing quote has swallowed brackets: from there on nothing is known, and what is open there is to blame for
 /// errors in front of that alone.
-fn wrong_bracket(text: &str, tokens: &Tokens, errors: &[ParseError]) -> Option<Diagnostic> {
+fn wrong_brackets(text: &str, tokens: &Tokens, errors: &[ParseError]) -> Vec<Diagnostic> {
     let is_swallowing = |e: &&ParseError| match &e.error {
         ParseErrorType::Lexical(what) => *what != LexicalErrorType::Eof,
         _ => false,
@@ -58,52 +62,101 @@ fn wrong_bracket(text: &str, tokens: &Tokens, errors: &[ParseError]) -> Option<D
     let end = errors.iter().find(is_swallowing);
     let end = end.map(|e| e.location.start());
     let is_known = |at: TextSize| end.is_none_or(|end| at < end);
-    let mut open: Vec<(TokenKind, TextRange)> = Vec::new();
     let shown = |at: TextRange| &text[usize::from(at.start())..usize::from(at.end())];
-    let unclosed = |open: &[(TokenKind, TextRange)]| {
-        let starts = errors.iter().map(|e| e.location.start());
-        let before = |first: TextSize| open.iter().rev().find(|(_, at)| at.start() < first);
-        let before = starts.filter(|&at| is_known(at)).find_map(before);
-        let last = open.last().filter(|_| end.is_none());
-        let &(_, at) = before.or(last)?;
+    let unclosed = |at: TextRange| {
         let message = format!("`{}` is never closed", shown(at));
         let d = Diagnostic::error(Code::Syntax, at, message).label("opened here");
-        Some(d.help("close it, or see whether a bracket before it is one too many"))
+        d.help("close it, or see whether a bracket before it is one too many")
     };
+    let mut found = Vec::new();
+    let mut open: Vec<(TokenKind, TextRange)> = Vec::new();
     for token in tokens
         .iter()
         .take_while(|token| is_known(token.range().start()))
     {
         let (kind, at) = (token.kind(), token.range());
         let opening = match kind {
-            TokenKind::Lpar | TokenKind::Lsqb | TokenKind::Lbrace => {
-                open.push((kind, at));
-                continue;
-            }
-            TokenKind::Rpar => TokenKind::Lpar,
-            TokenKind::Rsqb => TokenKind::Lsqb,
-            TokenKind::Rbrace => TokenKind::Lbrace,
-            _ => continue,
+            TokenKind::Rpar => Some(TokenKind::Lpar),
+            TokenKind::Rsqb => Some(TokenKind::Lsqb),
+            TokenKind::Rbrace => Some(TokenKind::Lbrace),
+            _ => None,
+        };
+        if let (Some(&(_, first)), Some(&(_, last)), None) = (open.first(), open.last(), opening)
+            && is_statement(text, at, first, errors)
+        {
+            found.push(unclosed(last));
+            open.clear();
+        }
+        if matches!(kind, TokenKind::Lpar | TokenKind::Lsqb | TokenKind::Lbrace) {
+            open.push((kind, at));
+        }
+        let Some(opening) = opening else {
+            continue;
         };
         match open.last() {
             Some(&(last, _)) if last == opening => _ = open.pop(),
-            // It closes one further out: what was opened since is not closed.
-            Some(_) if open.iter().any(|&(kind, _)| kind == opening) => return unclosed(&open),
-            last => {
+            None => {
                 let message = format!("`{}` closes nothing", shown(at));
                 let d = Diagnostic::error(Code::Syntax, at, message);
-                return Some(match last {
-                    None => d.help("no bracket is open here"),
-                    Some(&(_, inner)) => {
-                        let (line, column) = position(text, inner.start().into());
-                        let inner = shown(inner);
-                        d.help(format!("`{inner}` of line {line}, column {column} is open"))
-                    }
-                });
+                found.push(d.help("no bracket is open here"));
             }
+            // It closes one further out: what was opened since is not closed.
+            Some(&(_, inner)) => match open.iter().rposition(|&(kind, _)| kind == opening) {
+                Some(outer) => {
+                    let before = before_error(&open[outer + 1..], errors, is_known);
+                    found.push(unclosed(before.unwrap_or(inner)));
+                    open.truncate(outer);
+                }
+                None => {
+                    let (line, column) = position(text, inner.start().into());
+                    let message = format!("`{}` does not match `{}`", shown(at), shown(inner));
+                    let d = Diagnostic::error(Code::Syntax, at, message);
+                    let inner = shown(inner);
+                    found
+                        .push(d.help(format!("`{inner}` of line {line}, column {column} is open")));
+                    open.pop();
+                }
+            },
         }
     }
-    unclosed(&open)
+    let last = open.last().filter(|_| end.is_none()).map(|&(_, at)| at);
+    found.extend(before_error(&open, errors, is_known).or(last).map(unclosed));
+    found
+}
+
+/// Of open brackets the last before the first error that stands behind any.
+fn before_error(
+    open: &[(TokenKind, TextRange)],
+    errors: &[ParseError],
+    is_known: impl Fn(TextSize) -> bool,
+) -> Option<TextRange> {
+    let starts = errors.iter().map(|e| e.location.start());
+    let before = |first: TextSize| open.iter().rev().find(|(_, at)| at.start() < first);
+    let at = starts.filter(|&at| is_known(at)).find_map(before);
+    at.map(|&(_, at)| at)
+}
+
+/// Whether a token begins a statement although the bracket `open` is not closed: it is the first of a line that has an error,
+/// no further right than the first of the bracket's line.
+fn is_statement(text: &str, token: TextRange, open: TextRange, errors: &[ParseError]) -> bool {
+    let indentation = |at: TextRange| {
+        let line = text[..usize::from(at.start())]
+            .rfind('\n')
+            .map_or(0, |i| i + 1);
+        let rest = &text[line..];
+        (
+            line,
+            rest.len() - rest.trim_start_matches([' ', '\t']).len(),
+        )
+    };
+    let ((line, spaces), (before, most)) = (indentation(token), indentation(open));
+    let start = usize::from(token.start());
+    if line + spaces != start || line == before || spaces > most || token.is_empty() {
+        return false;
+    }
+    let end = text[start..].find('\n').map_or(text.len(), |i| start + i);
+    let has_error = |e: &ParseError| (start..end).contains(&usize::from(e.location.start()));
+    !text[start..end].trim().is_empty() && errors.iter().any(has_error)
 }
 
 /// A mistake that the parser found.

@@ -105,7 +105,7 @@ pub enum InterpErrorKind {
     #[error("broken promise: {0}")]
     BrokenPromise(String),
     /// A loop that counts by less than one.
-    #[error("loop step {0} is below 1")]
+    #[error("loop step {0} is below 1: a loop counts down by a constant step only")]
     LoopStep(i64),
     /// More steps than the limit allows.
     #[error("the limit of {0} steps is reached")]

@@ -135,6 +135,11 @@ pub(super) fn ulp(scalar: Scalar, x: f64) -> f64 {
     2.0f64.powi(exponent - format.mantissa_bits as i32)
 }
 
+/// The least number that has all its bits.
+pub(super) fn least_normal(scalar: Scalar) -> f64 {
+    ulp(scalar, 0.0) / (2.0 * unit(scalar))
+}
+
 /// The unit of rounding: the largest relative error of rounding once.
 pub(super) fn unit(scalar: Scalar) -> f64 {
     2.0f64.powi(-1 - format(scalar).mantissa_bits as i32)
@@ -203,5 +208,7 @@ mod tests {
         assert_eq!(ulp(Scalar::F16, 1.0), 1.0 / 1024.0);
         assert_eq!(ulp(Scalar::F64, f64::INFINITY), 0.0);
         assert_eq!(unit(Scalar::F32), f64::from(f32::EPSILON) / 2.0);
+        assert_eq!(least_normal(Scalar::F32), f64::from(f32::MIN_POSITIVE));
+        assert_eq!(least_normal(Scalar::F64), f64::MIN_POSITIVE);
     }
 }

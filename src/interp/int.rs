@@ -3,6 +3,8 @@
 //! Every function takes the width in bits and operands whose upper bits are zero. Upper bits of a result
 //! may hold anything: the caller cuts them off.
 
+use super::Undefined;
+
 /// `x` without the bits above the width.
 pub(super) fn low_bits(bits: u32, x: u64) -> u64 {
     match bits {
@@ -27,6 +29,16 @@ pub(super) fn sub(_: u32, a: u64, b: u64) -> u64 {
 
 pub(super) fn mul(_: u32, a: u64, b: u64) -> u64 {
     a.wrapping_mul(b)
+}
+
+/// What quotient and remainder of two numbers are where they are not defined.
+pub(super) fn undefined(is_signed: bool, bits: u32, a: u64, b: u64) -> Option<Undefined> {
+    let least = signed(bits, a) == i64::MIN >> (64 - bits);
+    match b {
+        0 => Some(Undefined::ByZero),
+        _ if is_signed && least && signed(bits, b) == -1 => Some(Undefined::Overflow),
+        _ => None,
+    }
 }
 
 /// Division by zero is unspecified and gives all ones here; the quotient that overflows wraps.

@@ -37,7 +37,7 @@ pub use error::{FaultSite, InterpError, InterpErrorKind, OtherProgram};
 pub use memory::{Memory, MemoryError};
 
 use crate::ir::dfg::SourceLoc;
-use crate::ir::entities::AnyEntity;
+use crate::ir::entities::{AnyEntity, Inst};
 use crate::ir::function::{ParamHints, TileFunction};
 use crate::ir::types::{Elem, Scalar, TileType};
 use crate::verify::{VerifierErrors, verify};
@@ -123,6 +123,17 @@ pub struct Stats {
     pub bytes_read: u64,
     /// Bytes of memory that were written, likewise.
     pub bytes_written: u64,
+    /// The first instruction that made a quotient or remainder of integers that is not defined: others may give another number.
+    pub undefined: Option<(Inst, Undefined)>,
+}
+
+/// Why a quotient or remainder of integers is not defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undefined {
+    /// It is one by zero.
+    ByZero,
+    /// The least signed number is divided by -1.
+    Overflow,
 }
 
 /// How far elements of memory may be from what the interpreter left and still keep the bounds that the ops state.
@@ -140,7 +151,7 @@ pub struct Bounded {
 /// Each value has a *slack* for each element, 0 where it is exact. The result of an op is computed for all combinations of
 /// operands moved by their slack up and down; the largest distance from the result, and what the op states as its own
 /// error, are the result's slack. That is sound where ops are monotone within the slack; a quotient by what may be zero,
-/// remainders, bitwise ops and angles that are not known to a sixteenth have no bound. One value that is both operands moves as one, but
+/// remainders, bitwise ops, angles that are not known to a sixteenth, and quotients of integers by zero have no bound. One value that is both operands moves as one, but
 /// what two operands have in common is not seen: bounds err on the large side.
 ///
 /// - An op that rounds correctly states nothing; a product may be exact where it may be contracted (half an ulp).
@@ -148,7 +159,9 @@ pub struct Bounded {
 /// - `reduce` and `scan` leave the order open. For *every* order a sum of n terms has the bound (n - 1) u S, S being the sum of
 ///   sizes: so wide that a term left out would not show. Here each sum of the interpreter's balanced tree errs by
 ///   2 u (|a| + |b|), enough for trees whose leaves are sums of some dozens of terms, as threads form them. So do sums of
-///   reductions that a loop carries, and atomic sums.
+///   reductions that a loop carries, and atomic sums. Where some order of any region has partial results (of a scan those of
+///   neighbours, of a reduction those of any elements) beyond the largest number, and others have not, there is no bound, nor where the
+///   region computes what cannot be followed. Partial results below the normal numbers widen the bound by what may be lost of them.
 /// - `dot` errs by what [`crate::ir`] states.
 pub fn run_bounded(
     func: &TileFunction,

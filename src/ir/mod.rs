@@ -81,7 +81,9 @@
 //! unspecified, so sums of floats may differ by rounding; once layouts are assigned the attribute `order` names the
 //! bits of the index along the axis in the sequence in which halves are folded, and repeats the sum exactly:
 //! folding bit `b` combines every pair of elements whose indices differ in `b` alone, the one with the bit clear first.
-//! Of terms of both signs whose sizes add up to more than the largest number, some orders end in a number and others at infinity.
+//! Of terms of both signs whose sizes add up to more than the largest number, some orders end in a number and others at infinity;
+//! so do some of any region whose partial results may be beyond the largest number, and what falls below the normal numbers on
+//! the way is lost in some orders. That holds for `scan` too, whose partial results are those of neighbours.
 //! Of sums that a loop adds to a carried value the order is unspecified as well, unless the options keep products and sums apart.
 //!
 //! # Products of matrices
@@ -92,9 +94,9 @@
 //! (of f32 where the accumulator is f16, with one more rounding to f16 in the end; 2^-19 for `tf32x3`), and l that type's least
 //! number above 0. `tf32x3` leaves out what a factor has below 2^-135: it may be further off by 2^-135 F, F being the sum of the
 //! sizes of all factors. Where S is beyond the largest number and terms differ in sign, a sum on the way may be infinite. Where a
-//! term is infinite or NaN, so is the result as IEEE 754 has it for some order; but of a factor below 2^-135 `tf32x3` may see 0,
-//! which times infinity is NaN, and of a NaN whose payload is all in bits that `tf32` drops, infinity. Sums of integers are exact,
-//! modulo 2^32. The interpreter sums in f64 and rounds once.
+//! term is infinite or NaN, so is the result as IEEE 754 has it for some order (NaN, if others may come to the other infinity
+//! first); but of a factor below 2^-135 `tf32x3` may see 0, which times infinity is NaN, and of a NaN whose payload is all in
+//! bits that `tf32` drops, infinity. Sums of integers are exact, modulo 2^32. The interpreter sums in f64 and rounds once.
 //!
 //! Of 8-bit floats `imprecise = n`, n being 32 or more, asks for less, as the units of sm_90a have it: 32 products and what they are
 //! added to are cut to 2^-13 of the largest of them, and their sum is cut likewise. So the result may be further off by

@@ -126,6 +126,70 @@ fn what_ops_leave_open_is_no_difference() {
     check_failure(&["run", "-"], &open, 1, words);
 }
 
+/// What cannot be compared is counted, with the division that it comes from.
+#[test]
+fn elements_without_bounds_are_counted() {
+    let program = "import triton
+import triton.language as tl
+
+
+@triton.jit
+def f(x, out, d, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(out + i, v // d)
+    tl.store(out + N + i, v % d)
+
+
+@triton.jit
+def product(a, b):
+    return a * b
+
+
+@triton.jit
+def g(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(out + i, tl.associative_scan(v, 0, product))
+";
+    let run = |kernel: &str, signature: &str, args: &[&str]| {
+        let all = [
+            "run", "-", "--lang", "py", "-t", "sm_80", "-n", kernel, "-s", signature,
+        ];
+        tilelift(&[&all[..], args].concat(), program)
+    };
+    let ints = "*i32, *i32, i32, 8";
+    let by = |d: &str| format!("grid(1) x=i32[8] iota(-3) out=i32[17] zeros d={d}");
+    let output = run("f", ints, &["--args", &by("0")]);
+    let table = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let row = "\n  out           16 of 17 elements have no bound and were not compared; line 9 divides an integer by zero, and what that \
+               gives is not defined\n";
+    assert!(table.contains(row), "{table}");
+    let output = run("f", ints, &["--args", &by("3")]);
+    assert!(!stdout(&output).contains("bound"), "{}", stdout(&output));
+    // Where bits are compared it is a difference with a reason.
+    let output = run("f", ints, &["--exact", "--args", &by("0")]);
+    let errors = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    let words = "line 9 divides an integer by zero, and what that gives is not defined\n";
+    assert!(errors.contains(words), "{errors}");
+    // Of products that are infinite in any order all are compared, and of others those that are not.
+    let floats = |x: &str| format!("grid(1) x=f32[64] {x} out=f32[64] poison");
+    let output = run("g", "*fp32, *fp32, 64", &["--args", &floats("const(1e20)")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(!stdout(&output).contains("no bound"), "{}", stdout(&output));
+    let list: Vec<&str> = (0..64)
+        .map(|i| if i / 8 % 2 == 0 { "1e-9" } else { "1.5e9" })
+        .collect();
+    let list = format!("[{}]", list.join(","));
+    let output = run("g", "*fp32, *fp32, 64", &["--args", &floats(&list)]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = stdout(&output);
+    let row = "of 64 elements have no bound and were not compared\n";
+    assert!(table.contains(row), "{table}");
+}
+
 #[test]
 fn several_files_are_run_and_all_are_told() {
     let folder = Folder::new();

@@ -1,13 +1,13 @@
 //! One run line: the reference, and everybody else against it.
 
-use super::compare::{Bound, compare_buffers, compare_values};
-use super::exec::{self, At, Executor, Finished, Job, Outcome, Printed};
+use super::compare::{Bound, compare_buffers, compare_values, unbounded};
+use super::exec::{self, ArgValue, At, Executor, Finished, Job, Outcome, Printed};
 use super::parse_line::{Expect, RunLine};
 use super::summary::Summary;
 use super::{Setup, arguments, bound_of, files, interpreter, place_of};
 use crate::filetest::directive::Note;
 use crate::filetest::{Failure, TestReport};
-use crate::interp::InterpErrorKind;
+use crate::interp::{InterpErrorKind, Undefined};
 use crate::ir::function::TileFunction;
 use crate::limits::RUN_LINE_PROGRAMS;
 use crate::text::parse::{Lines, Pos};
@@ -276,6 +276,52 @@ impl Line<'_> {
             });
             summary.add(executor.name(), verdict);
         }
+        if let Some(Ok(stated)) = &stated {
+            self.add_unbounded(job, &bounds, stated, summary);
+        }
+    }
+
+    /// Says how many elements were not compared, as they have no bound.
+    fn add_unbounded(
+        &self,
+        job: &Job<'_>,
+        bounds: &[Bound],
+        stated: &interpreter::Stated,
+        summary: &mut Summary,
+    ) {
+        let mut undefined = None;
+        let args = job.args.iter().zip(bounds).zip(&stated.distances);
+        for ((arg, bound), distances) in args {
+            let ArgValue::Buffer { scalar, count, .. } = &arg.it else {
+                continue;
+            };
+            let open = unbounded(*scalar, distances);
+            if open == 0 || *bound != Bound::Stated {
+                continue;
+            }
+            let why = undefined.get_or_insert_with(|| self.undefined(job));
+            let name = quoted(&arg.name);
+            summary.add(
+                &name,
+                format!("{open} of {count} elements have no bound and were not compared{why}"),
+            );
+        }
+    }
+
+    /// Which quotient of integers is not defined, for the end of a message; nothing if all are.
+    fn undefined(&self, job: &Job<'_>) -> String {
+        let Some((inst, why)) = interpreter::undefined(job) else {
+            return String::new();
+        };
+        let (pos, _) = self.place(Some(At::Inst(inst)));
+        let divides = match why {
+            Undefined::ByZero => "an integer by zero",
+            Undefined::Overflow => "the least integer by -1",
+        };
+        format!(
+            "; line {} divides {divides}, and what that gives is not defined",
+            pos.line
+        )
     }
 
     /// Compares what an executor left with the reference: bit for bit first, and where that fails within the bounds of ops.
@@ -309,8 +355,9 @@ impl Line<'_> {
                 .map_err(|message| (self.note.pos, message))
         };
         let exactly = compare(None);
+        let explained = |(pos, message): (Pos, String)| (pos, message + &self.undefined(job));
         if exactly.is_ok() || !bounds.contains(&Bound::Stated) {
-            return exactly;
+            return exactly.map_err(explained);
         }
         *is_exact = false;
         let stated = stated.get_or_insert_with(|| {
@@ -331,6 +378,7 @@ impl Line<'_> {
             (Err(why), Err((pos, message))) => Err((pos, format!("{message}; {why}"))),
             (Err(_), Ok(())) => Ok(()),
         }
+        .map_err(explained)
     }
 
     /// Without a reference: the executors leave what `expect NAME = [..]` says.

@@ -182,10 +182,21 @@ pub(super) fn compare_values(
     Err(format!("there is no buffer `{}`", quoted(name)))
 }
 
+/// Elements that nothing is known of.
+pub(super) fn unbounded(scalar: Scalar, distances: &Distances) -> usize {
+    let all = distances.values();
+    all.filter(|&&(stored, distance)| is_open(scalar, stored, distance))
+        .count()
+}
+
+/// Whether nothing is known of an element of a type, by the type that it was stored as and its distance.
+fn is_open(scalar: Scalar, stored: Scalar, distance: f64) -> bool {
+    distance.is_infinite() || (stored != scalar && stored.is_float())
+}
+
 /// Whether an element is as far from the reference as its bound allows, which is one of the type it was stored as.
 fn is_near(scalar: Scalar, stored: Scalar, distance: f64, expected: u64, found: u64) -> bool {
-    if distance.is_infinite() || (stored != scalar && stored.is_float()) {
-        // Nothing is known of it.
+    if is_open(scalar, stored, distance) {
         return true;
     }
     let steps = distance.ceil() as u64;

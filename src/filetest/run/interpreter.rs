@@ -8,6 +8,7 @@ use super::exec::{
 use super::named::named_address;
 use crate::device_print::{self, Site};
 use crate::interp;
+use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 
 /// Memory of the interpreter that holds the buffers, and the address for each argument.
@@ -29,6 +30,16 @@ fn passed(args: &[Argument], addresses: &[u64]) -> Vec<interp::Arg> {
         ArgValue::Null | ArgValue::Buffer { .. } => interp::Arg::Ptr(address),
     });
     args.collect()
+}
+
+/// The first instruction that made a quotient or remainder of integers that is not defined, of a job that the interpreter has run
+/// to its end.
+pub(super) fn undefined(job: &Job<'_>) -> Option<(Inst, interp::Undefined)> {
+    let (mut memory, addresses) = interpreted(job.args).ok()?;
+    let stats = interpret(job, &addresses, |launch, options| {
+        interp::run(job.func, launch, &mut memory, options)
+    });
+    stats.ok()?.undefined
 }
 
 /// What the interpreter counts of a launch. Races are not looked for, so that large ones are counted in time.

@@ -31,7 +31,8 @@
 //!
 //! `stated` is what follows for each element from the bounds that the ops of the kernel state:
 //! [`interp::run_bounded`](crate::interp::run_bounded) says how. Where nothing with a bound goes into an element it is exact, and so
-//! are integers and copies. Where a value with a bound decides what is executed or which address is accessed, nothing follows and
+//! are integers and copies. Elements of which nothing is known are not compared; the summary has their number, and a division of
+//! integers by zero that they may come from. Where a value with a bound decides what is executed or which address is accessed, nothing follows and
 //! all is compared bit for bit.
 //!
 //! What the reference leaves unwritten, the others must not write, and nobody writes outside of buffers. All print the same

@@ -1,8 +1,10 @@
 //! Functions of numbers applied to blocks, element by element.
 
-use crate::interp::float;
+use crate::interp::{Undefined, float, int};
 use crate::ir::dfg::InstData;
+use crate::ir::entities::Inst;
 use crate::ir::level::Tile;
+use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar;
 
 use super::{Elems, Machine, Outcome};
@@ -39,6 +41,31 @@ impl Machine<'_> {
     ) -> Outcome<Elems> {
         let bits = self.scalar(data, 0)?.bits();
         self.zip(data, |a, b| f(bits, a, b))
+    }
+
+    /// Quotients or remainders; remembers the first that is not defined.
+    pub(super) fn quotients(
+        &mut self,
+        inst: Inst,
+        data: &InstData<Tile>,
+        f: impl Fn(u32, u64, u64) -> u64,
+    ) -> Outcome<Elems> {
+        if self.stats.undefined.is_none() {
+            let why = self.undefined_quotients(data)?.flatten().next();
+            self.stats.undefined = why.map(|why| (inst, why));
+        }
+        self.ints(data, f)
+    }
+
+    /// Of each element of a quotient or remainder, why it is not defined.
+    pub(super) fn undefined_quotients(
+        &self,
+        data: &InstData<Tile>,
+    ) -> Outcome<impl Iterator<Item = Option<Undefined>> + '_> {
+        let bits = self.scalar(data, 0)?.bits();
+        let is_signed = matches!(data.op, TileOp::Sdiv | TileOp::Srem);
+        let pairs = self.arg(data, 0)?.iter().zip(self.arg(data, 1)?);
+        Ok(pairs.map(move |(&a, &b)| int::undefined(is_signed, bits, a, b)))
     }
 
     pub(super) fn float1(

@@ -9,7 +9,7 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::Block;
 use crate::ir::level::Tile;
 
-use super::tolerance::Sizes;
+use super::tolerance::Partials;
 use super::{Flow, Held, Machine, Outcome, Results, malformed, operand, owned, required};
 
 impl Machine<'_> {
@@ -25,7 +25,8 @@ impl Machine<'_> {
             None => (0..bits).collect(),
         };
         let mut xs = self.many(&data.args)?;
-        let mut sizes = self.sizes(region, &xs);
+        let combination = self.combination(region, true);
+        let given = combination.as_ref().map(|_| xs.clone());
         let mut folded = 0;
         for bit in order {
             let flag = 1 << (low + bit);
@@ -46,14 +47,16 @@ impl Machine<'_> {
                 for (x, c) in xs.iter_mut().zip(&combined) {
                     x.replace(left, c);
                 }
-                if let Some((_, sizes)) = &mut sizes {
-                    sizes[left] = sizes[left].with(sizes[right]);
-                }
             }
         }
-        if let Some((scalar, sizes)) = sizes {
+        if let Some((by, given)) = combination.zip(given) {
             for i in (0..shape.elements()).filter(|i| i & folded == 0) {
-                sizes[i].settle(scalar, &mut xs[0], i);
+                let mut line = Partials::default();
+                for at in (0..1 << bits).map(|k| i | k << low) {
+                    let element = given.iter().map(|x| x.element(at)).collect();
+                    self.take_in(&by, &mut line, &element)?;
+                }
+                self.settle(&by, &line, &mut xs, i)?;
             }
         }
         let survivors = |x: &Held| {
@@ -80,7 +83,7 @@ impl Machine<'_> {
             None => vec![bits],
         };
         let mut xs = self.many(&data.args)?;
-        let sizes = self.sizes(region, &xs);
+        let combination = self.combination(region, false);
         let along = ((1usize << bits) - 1) << low;
         for start in (0..shape.elements()).filter(|i| i & along == 0) {
             let mut places: Vec<usize> = (0..1 << bits).map(|i| start | i << low).collect();
@@ -90,17 +93,19 @@ impl Machine<'_> {
             let line = places
                 .iter()
                 .map(|&i| xs.iter().map(|x| x.element(i)).collect());
-            let scanned = self.scan_line(region, &tree, line.collect())?;
+            let line: Vec<Results> = line.collect();
+            let given = combination.as_ref().map(|_| line.clone());
+            let scanned = self.scan_line(region, &tree, line)?;
             for (&i, elems) in places.iter().zip(scanned) {
                 for (x, elem) in xs.iter_mut().zip(&elems) {
                     x.replace(i, elem);
                 }
             }
-            if let Some((scalar, sizes)) = &sizes {
-                let mut so_far = Sizes::default();
-                for &i in &places {
-                    so_far = so_far.with(sizes[i]);
-                    so_far.settle(*scalar, &mut xs[0], i);
+            if let Some((by, given)) = combination.as_ref().zip(given) {
+                let mut so_far = Partials::default();
+                for (&i, element) in places.iter().zip(&given) {
+                    self.take_in(by, &mut so_far, element)?;
+                    self.settle(by, &so_far, &mut xs, i)?;
                 }
             }
         }

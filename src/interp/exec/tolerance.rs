@@ -3,10 +3,11 @@
 mod dots;
 mod elements;
 mod memory;
-mod overflow;
+mod orders;
+mod reach;
 
 pub(super) use memory::combined;
-pub(super) use overflow::Sizes;
+pub(super) use orders::Partials;
 
 use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -222,6 +223,7 @@ impl<'a> Machine<'a> {
             }
             _ => self.all_loose(slack, &loose, result)?,
         };
+        self.open_quotients(data, result, &mut found)?;
         self.add_own(slack, inst, data, result, &mut found)?;
         Ok(found)
     }

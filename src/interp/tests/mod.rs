@@ -10,6 +10,7 @@ mod floats;
 mod ints;
 mod machine;
 mod memory;
+mod orders;
 mod reductions;
 mod reports;
 mod rings;

@@ -7,7 +7,7 @@ use crate::ir::types::Scalar;
 use crate::text::parse::parse_tile;
 
 /// Runs `body` with `x: f32[8]` in v4 and stores v9 as the type of the buffer; gives what the elements may differ by.
-fn distances(body: &str, ty: &str, xs: &[f32; 8]) -> Result<[f64; 8], InterpErrorKind> {
+pub(super) fn distances(body: &str, ty: &str, xs: &[f32; 8]) -> Result<[f64; 8], InterpErrorKind> {
     let text = format!(
         "kernel @k(v0 \"x\": ptr<f32>, v1 \"out\": ptr<{ty}>) warps(1) {{
 block0:
@@ -278,6 +278,41 @@ fn products_that_overflow_by_their_order_have_no_bound() {
     assert_eq!(product("ieee", 1.0, &[big; 8]), 0.0);
     let found = product("ieee", 1.0, &[big / 16.0; 8]);
     assert!(found > 0.0 && found < big.into(), "{found:e}");
+    // Where partial sums may come to the other infinity the sum may be NaN.
+    let inf = f32::INFINITY;
+    let one = |others: f32| product("ieee", 1.0, &[1.0, inf, others, others, 1.0, 1.0, 1.0, 1.0]);
+    assert_eq!([one(-big), one(big), one(-1.0)], [f64::INFINITY, 0.0, 0.0]);
+    let undone = [big, big, inf, -inf, big, big, big, big];
+    assert_eq!(product("ieee", 1.0, &undone), 0.0);
+}
+
+/// Quotients of integers by zero, and the one that overflows, may be anything; others are exact, and so is what does not need them.
+#[test]
+fn quotients_by_zero_have_no_bound() {
+    let least = "v20 = fptosi v4 : i32[8]
+    v21 = const {value = -2147483648} : i32[8]
+    v22 = const {value = 1} : i32[8]
+    v23 = isub v20, v22 : i32[8]";
+    let xs = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+    for (op, open) in [
+        ("sdiv v21, v20", vec![0]),
+        ("urem v21, v20", vec![0]),
+        ("srem v21, v23", vec![0, 1]),
+        ("udiv v21, v23", vec![1]),
+    ] {
+        let body = format!("{least}\n    v9 = {op} : i32[8]");
+        let found = distances(&body, "i32", &xs).expect("it runs");
+        let found: Vec<usize> = (0..8).filter(|&i| found[i].is_infinite()).collect();
+        assert_eq!(found, open, "{op}");
+    }
+    let body = format!(
+        "{least}
+    v24 = sdiv v21, v20 : i32[8]
+    v25 = const {{value = 0}} : i32[8]
+    v26 = icmp v20, v25 {{ipred = ne}} : i1[8]
+    v9 = select v26, v24, v25 : i32[8]"
+    );
+    assert_eq!(distances(&body, "i32", &xs), Ok([0.0; 8]));
 }
 
 /// What is gathered brings its bound along; where the index is open, as where the values of a histogram are, so is all.

@@ -353,6 +353,22 @@ def counters_again(out, n):
 
 
 @triton.jit
+def counters_nested(out, n):
+    # A loop that counts with the name of the loop around it leaves its last number there, or what was there before.
+    s = 0
+    for i in range(n):
+        for i in range(i, 3):
+            s += i
+        s += 100 * i
+    tl.store(out, s)
+    tl.store(out + 1, i)
+    k = 7
+    for k in range(4, n):
+        pass
+    tl.store(out + 2, k)
+
+
+@triton.jit
 def remainders(out, x, y):
     # The remainder of floats has the sign of the dividend.
     tl.store(out + tl.arange(0, 4), tl.load(x + tl.arange(0, 4)) % tl.load(y + tl.arange(0, 4)))

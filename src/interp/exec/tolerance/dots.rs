@@ -119,6 +119,14 @@ impl Machine<'_> {
             let mut exact = number(elem(acc), accs[flat]);
             let mut factors = 0.0;
             let mut has_special = !exact.is_finite();
+            // The finite terms of either sign.
+            let mut apart = [0.0, 0.0];
+            let mut count = |term: f64| {
+                if term.is_finite() {
+                    apart[usize::from(term < 0.0)] += term.abs();
+                }
+            };
+            count(exact);
             let mut terms = Vec::new();
             for k in 0..inner {
                 let (i, j) = (
@@ -128,7 +136,9 @@ impl Machine<'_> {
                 let (a, b) = (size(elem(x), xs[i]), size(elem(y), ys[j]));
                 let (da, db) = (slack.of(x, i), slack.of(y, j));
                 sizes += a * b;
-                exact += number(elem(x), xs[i]) * number(elem(y), ys[j]);
+                let term = number(elem(x), xs[i]) * number(elem(y), ys[j]);
+                exact += term;
+                count(term);
                 factors += a + b;
                 let is_special = !(a.is_finite() && b.is_finite());
                 has_special |= is_special;
@@ -141,6 +151,13 @@ impl Machine<'_> {
                 }
                 if da > 0.0 || db > 0.0 {
                     moved += a * db + b * da + da * db + cut * a * b;
+                }
+            }
+            if scalar.is_float() && has_special && exact.is_infinite() {
+                // Where the others may come to the other infinity first, the sum may be NaN.
+                let against = apart[usize::from(exact > 0.0)];
+                if against * (1.0 + (inner as f64 + 2.0) * u) >= limit(sum) {
+                    return f64::INFINITY;
                 }
             }
             if !scalar.is_float() || has_special {

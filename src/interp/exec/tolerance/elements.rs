@@ -119,6 +119,25 @@ impl Machine<'_> {
         Ok(open.collect())
     }
 
+    /// Nothing is known of quotients and remainders of integers that are not defined.
+    pub(super) fn open_quotients(
+        &self,
+        data: &InstData<Tile>,
+        result: Value,
+        found: &mut Vec<f64>,
+    ) -> Outcome<()> {
+        use TileOp::{Sdiv, Srem, Udiv, Urem};
+        if matches!(data.op, Sdiv | Udiv | Srem | Urem) {
+            found.resize(self.get(result)?.len(), 0.0);
+            for (found, why) in found.iter_mut().zip(self.undefined_quotients(data)?) {
+                if why.is_some() {
+                    *found = f64::INFINITY;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Adds what the op itself may err by.
     pub(super) fn add_own(
         &self,

@@ -8,7 +8,7 @@ def f(x):
          2.0]
     tl.store(x, a)
 # == error f "*fp32"
-# error[F02]: `]` closes nothing
+# error[F02]: `]` does not match `(`
 #  --> closes_another.py:8:13
 #   |
 # 8 |          2.0]

@@ -14,6 +14,6 @@ def f(x, n):
 #   --> counters_of_other_types.py:11:17
 #    |
 # 11 |     tl.store(x, i)
-#    |                 ^ it is the counter of a loop that has ended
+#    |                 ^ it is the counter of a loop that has ended, which counts in i32 and leaves fp32 in it
 #    |
 # help: give the value to a name of its own in the loop

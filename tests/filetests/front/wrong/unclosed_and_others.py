@@ -25,3 +25,11 @@ def f(x)
 #   |                  ^ opened here
 #   |
 # help: close it, or see whether a bracket before it is one too many
+#
+# error[F02]: `(` is never closed
+#   --> unclosed_and_others.py:10:9
+#    |
+# 10 |     w = (v + 1
+#    |         ^ opened here
+#    |
+# help: close it, or see whether a bracket before it is one too many

@@ -14,3 +14,11 @@ def f(x):
 #   |             ^ opened here
 #   |
 # help: close it, or see whether a bracket before it is one too many
+#
+# error[F02]: `{` is never closed
+#  --> unclosed_inside.py:8:17
+#   |
+# 8 |     tl.store(x, {1: 2.0, 3: 4.0)
+#   |                 ^ opened here
+#   |
+# help: close it, or see whether a bracket before it is one too many
