@@ -118,8 +118,8 @@ pub(crate) struct Lower<'m> {
     pub(crate) b: TileBuilder,
     pub(crate) frames: Vec<Frame<'m>>,
     pub(crate) messages: Vec<Diagnostic>,
-    /// Names of the module being evaluated, to find one defined by itself.
-    pub(crate) evaluating: Vec<&'m str>,
+    /// Where values of the module stand that are being evaluated, to find one defined by itself.
+    pub(crate) evaluating: Vec<(&'m str, TextRange)>,
     /// Open run-time regions.
     pub(crate) regions: usize,
     /// The expression being evaluated.
