@@ -69,6 +69,7 @@ pub(crate) fn target_names<'m>(target: &'m Expr, names: &mut Vec<&'m str>) {
         Expr::Name(name) if !names.contains(&name.id.as_str()) => names.push(name.id.as_str()),
         Expr::Tuple(t) => t.elts.iter().for_each(|t| target_names(t, names)),
         Expr::List(t) => t.elts.iter().for_each(|t| target_names(t, names)),
+        Expr::Starred(s) => target_names(&s.value, names),
         _ => {}
     }
 }

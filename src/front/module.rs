@@ -6,10 +6,16 @@
 //! the body does not define. Constants are evaluated when a kernel uses them.
 
 use indexmap::IndexMap;
-use ruff_python_ast::{Expr, ModModule, Stmt, StmtAugAssign, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{
+    Expr, ExprList, ExprTuple, ModModule, Stmt, StmtAugAssign, StmtClassDef, StmtFunctionDef,
+};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::diagnostic::{Code, Diagnostic, Severity};
+use super::loops::{assigned_names, target_names};
+
+/// Why nobody but the host knows a name.
+const BY_THE_HOST: &str = "it is assigned where only the host knows what";
 
 /// What a name of the top level stands for.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +32,8 @@ pub(crate) enum Definition<'m> {
     Module(&'m str),
     /// `from module import name`.
     Member(&'m str, &'m str),
-    /// A parameter of the function of the host that the kernel stands in.
-    Parameter,
+    /// A name of which only the host knows what it is, and why.
+    Unknown(&'static str),
 }
 
 impl Definition<'_> {
@@ -148,8 +154,19 @@ impl<'m> Index<'m> {
                     self.read(&s.finalbody, fallback);
                 }
                 Stmt::With(s) => self.read(&s.body, fallback),
-                // What else stands at the top level runs on the host and defines nothing for kernels.
-                _ => {}
+                // What else stands at the top level runs on the host; what it calls something is not known.
+                other => {
+                    let mut names = Vec::new();
+                    assigned_names(std::slice::from_ref(other), &mut names);
+                    if let Stmt::Delete(s) = other {
+                        s.targets
+                            .iter()
+                            .for_each(|target| target_names(target, &mut names));
+                    }
+                    for name in names {
+                        self.define(name, Definition::Unknown(BY_THE_HOST), at, fallback);
+                    }
+                }
             }
         }
     }
@@ -167,13 +184,13 @@ impl<'m> Index<'m> {
         for param in params(f) {
             let definition = match param.default {
                 Some(default) => Definition::Value(default, None),
-                None => Definition::Parameter,
+                None => Definition::Unknown("it is a parameter of a function of the host"),
             };
             inside.define(param.name, definition, start, false);
         }
         inside.read(&f.body, false);
         for (name, definition) in &inside.names {
-            if !matches!(definition, Definition::Parameter) {
+            if !matches!(definition, Definition::Unknown(_)) {
                 self.define(name, *definition, f.range.end(), true);
             }
         }
@@ -227,11 +244,17 @@ impl<'m> Index<'m> {
                     fallback,
                 );
             }
-            Expr::Tuple(tuple) => {
-                for (i, target) in tuple.elts.iter().enumerate() {
-                    if let Expr::Name(name) = target {
-                        let definition = Definition::Value(value, Some(i));
-                        self.define(name.id.as_str(), definition, at, fallback);
+            Expr::Tuple(ExprTuple { elts, .. }) | Expr::List(ExprList { elts, .. }) => {
+                let is_plain = elts.iter().all(Expr::is_name_expr);
+                for (i, target) in elts.iter().enumerate() {
+                    let mut names = Vec::new();
+                    target_names(target, &mut names);
+                    let definition = match is_plain {
+                        true => Definition::Value(value, Some(i)),
+                        false => Definition::Unknown(BY_THE_HOST),
+                    };
+                    for name in names {
+                        self.define(name, definition, at, fallback);
                     }
                 }
             }

@@ -116,12 +116,10 @@ impl<'m> Lower<'m> {
         }
         match definition {
             Definition::Function(f) => Ok(Value::Function(f)),
-            Definition::Parameter => {
-                let message = format!(
-                    "`{name}` is a parameter of the host's function, whose value is not known"
-                );
-                let d = self.error(Code::Name, message);
-                Err(d.help(format!("give it with -c {name}=VALUE")).into())
+            Definition::Unknown(why) => {
+                let d = self.error(Code::Name, format!("`{name}` has no value here"));
+                let d = d.label(why).help(format!("give it with -c {name}=VALUE"));
+                Err(d.into())
             }
             Definition::Class(c) => Ok(Value::Class(c)),
             Definition::Module(path) => Ok(Value::Path(Path(path.into()))),

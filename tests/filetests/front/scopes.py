@@ -4,6 +4,7 @@
 # run: made_again "*i32" : grid(1) out=i32[4] poison ; expect out = [9,101,1,6]
 # run: of_a_parameter "*i32" LIMIT=7 : grid(1) out=i32[1] poison ; expect out = [7]
 # error: of_a_parameter "*i32"
+# error: of_the_host "*i32"
 # tile: in_branches "*i32"
 import triton
 import triton.language as tl
@@ -16,7 +17,14 @@ THIRD += 5
 FOURTH = tl.constexpr(4)
 FOURTH = tl.constexpr(FOURTH.value + 1)
 LEFT, RIGHT = tl.constexpr(2), tl.constexpr(3)
-LEFT, RIGHT = RIGHT, LEFT
+[LEFT, RIGHT] = RIGHT, LEFT
+TIMES = tl.constexpr(1)
+for _ in range(3):
+    TIMES = tl.constexpr(TIMES.value * 2)
+REST = tl.constexpr(1)
+NONE, *REST = 1, 2, 3
+GONE = tl.constexpr(4)
+del GONE
 LIMIT = tl.constexpr(1)
 
 
@@ -107,26 +115,57 @@ else:
 @triton.jit
 def in_branches(out):
     tl.store(out, WIDTH)
+
+
+@triton.jit
+def of_the_host(out):
+    tl.store(out, TIMES)
+    tl.store(out + 1, REST)
+    tl.store(out + 2, GONE)
 # == error of_a_parameter "*i32"
-# error[F05]: `LIMIT` is a parameter of the host's function, whose value is not known
-#   --> scopes.py:96:23
-#    |
-# 96 |         tl.store(out, LIMIT)
-#    |                       ^^^^^
-#    |
+# error[F05]: `LIMIT` has no value here
+#    --> scopes.py:104:23
+#     |
+# 104 |         tl.store(out, LIMIT)
+#     |                       ^^^^^ it is a parameter of a function of the host
+#     |
 # help: give it with -c LIMIT=VALUE
+# == error of_the_host "*i32"
+# error[F05]: `TIMES` has no value here
+#    --> scopes.py:122:19
+#     |
+# 122 |     tl.store(out, TIMES)
+#     |                   ^^^^^ it is assigned where only the host knows what
+#     |
+# help: give it with -c TIMES=VALUE
+#
+# error[F05]: `REST` has no value here
+#    --> scopes.py:123:23
+#     |
+# 123 |     tl.store(out + 1, REST)
+#     |                       ^^^^ it is assigned where only the host knows what
+#     |
+# help: give it with -c REST=VALUE
+#
+# error[F05]: `GONE` has no value here
+#    --> scopes.py:124:23
+#     |
+# 124 |     tl.store(out + 2, GONE)
+#     |                       ^^^^ it is assigned where only the host knows what
+#     |
+# help: give it with -c GONE=VALUE
 # == tile in_branches "*i32"
 # kernel @in_branches(v0 "out": ptr<i32>) warps(4) {
 # block0:
-#     v1 = const {value = 32} : i32 @109
-#     store v0, v1 @109
-#     return @108
+#     v1 = const {value = 32} : i32 @117
+#     store v0, v1 @117
+#     return @116
 # }
 #
 # warning[F22]: `WIDTH` is defined twice; the last definition counts
-#    --> scopes.py:104:13
+#    --> scopes.py:112:13
 #     |
-# 104 |     WIDTH = tl.constexpr(32)
+# 112 |     WIDTH = tl.constexpr(32)
 #     |             ^^^^^^^^^^^^^^^^
 #     |
 # help: conditions of the host around definitions are not evaluated
