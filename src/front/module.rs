@@ -71,6 +71,8 @@ pub(crate) struct Index<'m> {
     all: IndexMap<&'m str, Vec<(TextSize, Definition<'m>)>>,
     /// What functions of the host define that have kernels within, with the place of their statements.
     makers: Vec<(TextRange, Index<'m>)>,
+    /// Where `if` statements stand that are in no other.
+    conditions: Vec<TextRange>,
 }
 
 impl<'m> Index<'m> {
@@ -78,6 +80,7 @@ impl<'m> Index<'m> {
     pub(crate) fn new(module: &'m ModModule) -> Index<'m> {
         let mut index = Index::default();
         index.read(&module.body, false);
+        index.warn_of_branches();
         index
     }
 
@@ -138,11 +141,14 @@ impl<'m> Index<'m> {
                     }
                 }
                 Stmt::If(s) => {
+                    let outer = self.conditions.last();
+                    if outer.is_none_or(|outer| !outer.contains_range(s.range)) {
+                        self.conditions.push(s.range);
+                    }
                     self.read(&s.body, fallback);
                     for clause in &s.elif_else_clauses {
                         self.read(&clause.body, fallback);
                     }
-                    self.warn_of_branches(s.range);
                 }
                 Stmt::Try(s) => {
                     self.read(&s.body, fallback);
@@ -189,6 +195,7 @@ impl<'m> Index<'m> {
             inside.define(param.name, definition, start, false);
         }
         inside.read(&f.body, false);
+        inside.warn_of_branches();
         for (name, definition) in &inside.names {
             if !matches!(definition, Definition::Unknown(_)) {
                 self.define(name, *definition, f.range.end(), true);
@@ -215,16 +222,21 @@ impl<'m> Index<'m> {
         place: TextRange,
         in_function: bool,
     ) -> Option<Definition<'m>> {
-        let around = self
+        // Makers stand one behind the other, and so do the definitions of a name.
+        let at = self
             .makers
-            .iter()
-            .filter(|(range, _)| range.contains_range(place));
-        let inside = around.filter_map(|(_, inside)| inside.find(name, place, in_function));
-        inside.last().or_else(|| {
-            let mut earlier = self.all.get(name)?.iter().rev();
-            let found = earlier.find(|(end, _)| in_function || *end <= place.start());
-            let last = || self.names.get(name).copied();
-            found.map(|(_, definition)| *definition).or_else(last)
+            .partition_point(|(range, _)| range.start() <= place.start());
+        let around = at.checked_sub(1).and_then(|at| self.makers.get(at));
+        let around = around.filter(|(range, _)| range.contains_range(place));
+        let inside = around.and_then(|(_, inside)| inside.find(name, place, in_function));
+        inside.or_else(|| {
+            let last = self.names.get(name).copied();
+            let all = self.all.get(name).filter(|_| !in_function);
+            let earlier = all.and_then(|all| {
+                let before = all.partition_point(|(end, _)| *end <= place.start());
+                all.get(before.checked_sub(1)?)
+            });
+            earlier.map(|(_, definition)| *definition).or(last)
         })
     }
 
@@ -278,7 +290,7 @@ impl<'m> Index<'m> {
     }
 
     /// Values that are defined in an `if`, and elsewhere too.
-    fn warn_of_branches(&mut self, range: TextRange) {
+    fn warn_of_branches(&mut self) {
         for (name, definitions) in &self.all {
             let (_, last) = definitions[definitions.len() - 1];
             let (Definition::Value(..) | Definition::Changed(_), Some(place)) =
@@ -286,7 +298,11 @@ impl<'m> Index<'m> {
             else {
                 continue;
             };
-            if definitions.len() > 1 && range.contains_range(place) {
+            let at = self
+                .conditions
+                .partition_point(|range| range.start() <= place.start());
+            let around = at.checked_sub(1).and_then(|at| self.conditions.get(at));
+            if definitions.len() > 1 && around.is_some_and(|range| range.contains_range(place)) {
                 let message = format!("`{name}` is defined twice; the last definition counts");
                 let d = Diagnostic::error(Code::Suspicious, place, message)
                     .help("conditions of the host around definitions are not evaluated")
