@@ -90,7 +90,7 @@ pub(crate) fn unknown_constant(
         return Some(d.help(OPTIONS));
     }
     let of_module = index.names.iter().filter_map(|(name, definition)| {
-        matches!(definition, Definition::Value(..)).then_some(*name)
+        matches!(definition, Definition::Value(..) | Definition::Changed(_)).then_some(*name)
     });
     let given: Vec<&str> = all
         .iter()

@@ -96,9 +96,15 @@ impl<'m> Lower<'m> {
         let before = self.scope()?;
         let messages = self.messages.len();
         let mut learned = Learned::default();
+        let own = names.iter().filter(|name| !before.contains_key(**name));
+        let own: Vec<&'m str> = own.copied().collect();
         let result = loop {
             for &(name, why) in &learned.gone {
                 self.frame().locals.insert(name, Local::Gone(why));
+            }
+            // What the body calls its own is not what the module has under that name, before it is assigned either.
+            for &name in &own {
+                self.frame().locals.insert(name, Local::Gone(Gone::Later));
             }
             let carry = match self.carry(&names, &before, &learned) {
                 Ok(carry) => carry,
@@ -309,7 +315,7 @@ impl<'m> Lower<'m> {
             (_, Value::Poison) => Err(Stop::Reported),
             // It is the same on every way, or the loop would have been made anew.
             (Carried::Fixed(_), _) => Ok(()),
-            (Carried::Tuple(_, items), Value::Tuple(t)) if t.items.len() == items.len() => items
+            (Carried::Tuple(tuple, items), Value::Tuple(t)) if t.is_like(tuple) => items
                 .iter()
                 .zip(&t.items)
                 .try_for_each(|(carried, value)| self.push_end(name, carried, value, yields)),
@@ -437,9 +443,7 @@ fn compare<'m>(
     out: &mut Compared,
 ) {
     match (carried, start, end) {
-        (Carried::Tuple(_, items), Value::Tuple(a), Value::Tuple(b))
-            if a.items.len() == b.items.len() && a.mark == b.mark =>
-        {
+        (Carried::Tuple(_, items), Value::Tuple(a), Value::Tuple(b)) if a.is_like(b) => {
             for ((item, a), b) in items.iter().zip(&a.items).zip(&b.items) {
                 compare(item, a, b, part, out);
             }

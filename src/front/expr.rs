@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use ruff_python_ast::helpers::any_over_expr;
 use ruff_python_ast::{
     BoolOp, CmpOp, ConversionFlag, Expr, ExprCompare, ExprFString, ExprListComp, ExprSubscript,
     FStringPart, InterpolatedElement, InterpolatedStringElement, Number as AstNumber, UnaryOp,
@@ -11,6 +12,7 @@ use ruff_text_size::{Ranged, TextRange};
 use super::constant;
 use super::diagnostic::{Code, Severity};
 use super::format;
+use super::loops::target_names;
 use super::lower::{Gone, Local, Lower, Res, Stop, with_stack};
 use super::materialise::NO_NUMBER;
 use super::merge_branches::same;
@@ -68,10 +70,16 @@ impl<'m> Lower<'m> {
             Expr::Compare(e) => self.comparison(e),
             Expr::If(e) => {
                 let test = self.eval(&e.test)?;
-                match self.choice(&test)? {
-                    Ok(true) => self.eval(&e.body),
-                    Ok(false) => self.eval(&e.orelse),
-                    Err(cond) => self.conditional(cond, &e.body, &e.orelse),
+                let side = match self.choice(&test)? {
+                    Ok(true) => &e.body,
+                    Ok(false) => &e.orelse,
+                    Err(cond) => return self.conditional(cond, &e.body, &e.orelse),
+                };
+                let value = self.eval(side)?;
+                match test {
+                    // What has a type is a number of run time, to Triton, and so are both sides.
+                    Value::Known(_) => self.settle(value),
+                    _ => Ok(value),
                 }
             }
             Expr::Call(e) => self.call(e),
@@ -180,6 +188,9 @@ impl<'m> Lower<'m> {
         let mut last = None;
         let mut result: Option<Value<'m>> = None;
         for expr in values {
+            if result.is_some() {
+                self.check_names_nothing(expr, "what stands behind a condition of run time")?;
+            }
             let value = self.eval(expr)?;
             let constant = match &value {
                 Value::Tensor(_) => None,
@@ -477,11 +488,42 @@ impl<'m> Lower<'m> {
             let d = self.error(Code::Unsupported, "a list has one `for`");
             return Err(d.help("write a loop over tl.static_range").into());
         }
-        let before = self.frame().locals.clone();
+        // The names of its own end with it; those that `:=` gives are names of the function.
+        let mut own = Vec::new();
+        for generator in &e.generators {
+            target_names(&generator.target, &mut own);
+        }
+        let locals = &self.frame().locals;
+        let before = own
+            .into_iter()
+            .map(|name| (name, locals.get(name).cloned()));
+        let before: Vec<(&'m str, Option<Local<'m>>)> = before.collect();
         let mut results = Vec::new();
-        self.generate(&e.generators, &e.elt, &mut results)?;
-        self.frame().locals = before;
-        Ok(Value::tuple(results))
+        let result = self.generate(&e.generators, &e.elt, &mut results);
+        for (name, local) in before {
+            match local {
+                Some(local) => self.frame().locals.insert(name, local),
+                None => self.frame().locals.shift_remove(name),
+            };
+        }
+        result.map(|()| Value::tuple(results))
+    }
+
+    /// That no name is given in what is not evaluated once, of which `part` says what it is: nothing would carry its value on.
+    pub(crate) fn check_names_nothing(&mut self, expr: &'m Expr, part: &str) -> Res<()> {
+        let mut found = None;
+        any_over_expr(expr, |part| {
+            found = found.or(part.is_named_expr().then(|| part.range()));
+            found.is_some()
+        });
+        let Some(range) = found else { return Ok(()) };
+        let outer = self.enter(range);
+        let message = format!("`:=` in {part}");
+        let d = self.error(Code::Unsupported, message);
+        self.enter(outer);
+        Err(d
+            .help("give the name its value in a statement before")
+            .into())
     }
 
     fn f_string(&mut self, e: &'m ExprFString) -> Res<Value<'m>> {

@@ -217,6 +217,9 @@ impl<'m> Lower<'m> {
         a: &'m Expr,
         b: &'m Expr,
     ) -> Res<Value<'m>> {
+        for side in [a, b] {
+            self.check_names_nothing(side, "one side of a choice at run time")?;
+        }
         self.open_region()?;
         let at = self.b.block();
         let before = self.scope()?;

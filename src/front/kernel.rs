@@ -10,7 +10,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use super::argument::{bind_parameters, unknown_constant};
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::lower::{Frame, Locals, Lower, Res, Stop};
-use super::module::{Index, decoration, params};
+use super::module::{Definition, Index, decoration, params};
 use super::names::{closest, did_you_mean};
 use super::signature::{ArgSpec, Constant};
 use super::source;
@@ -279,9 +279,11 @@ impl Module {
         lower.debug = spec.debug;
         lower.num_stages = spec.num_stages;
         lower.sanitize_overflow = spec.debug && spec.sanitize_overflow;
-        lower
-            .messages
-            .extend(index.twice.get(f.name.as_str()).cloned());
+        lower.messages.extend(
+            index
+                .warning(f.name.as_str(), Definition::Function(f))
+                .cloned(),
+        );
         match run(&mut lower, f) {
             Ok(result) if !lower.has_errors() => return Ok(result),
             Ok(_) => {}

@@ -6,6 +6,7 @@
 //! was a number of its type, and else the loop's start. One that the body assigns, or counts another loop with, is carried, so
 //! that it is what the last iteration left.
 
+use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
 use ruff_text_size::Ranged;
 
@@ -26,40 +27,47 @@ use crate::linear_layout::shape::Shape;
 
 /// Names that statements assign, each once, in the order of the text.
 pub(crate) fn assigned_names<'m>(stmts: &'m [Stmt], names: &mut Vec<&'m str>) {
-    for stmt in stmts {
+    Assigned { names }.visit_body(stmts);
+}
+
+struct Assigned<'a, 'm> {
+    names: &'a mut Vec<&'m str>,
+}
+
+impl<'m> Visitor<'m> for Assigned<'_, 'm> {
+    fn visit_stmt(&mut self, stmt: &'m Stmt) {
         match stmt {
-            Stmt::Assign(s) => s.targets.iter().for_each(|t| target_names(t, names)),
-            Stmt::AugAssign(s) => target_names(&s.target, names),
-            Stmt::AnnAssign(s) => target_names(&s.target, names),
-            Stmt::For(s) => {
-                target_names(&s.target, names);
-                assigned_names(&s.body, names);
-            }
-            Stmt::While(s) => assigned_names(&s.body, names),
+            Stmt::Assign(s) => s.targets.iter().for_each(|t| target_names(t, self.names)),
+            Stmt::AugAssign(s) => target_names(&s.target, self.names),
+            Stmt::AnnAssign(s) => target_names(&s.target, self.names),
+            Stmt::For(s) => target_names(&s.target, self.names),
             Stmt::With(s) => {
-                for item in &s.items {
-                    if let Some(target) = &item.optional_vars {
-                        target_names(target, names);
-                    }
-                }
-                assigned_names(&s.body, names);
-            }
-            Stmt::If(s) => {
-                assigned_names(&s.body, names);
-                for clause in &s.elif_else_clauses {
-                    assigned_names(&clause.body, names);
-                }
+                let targets = s
+                    .items
+                    .iter()
+                    .filter_map(|item| item.optional_vars.as_deref());
+                targets.for_each(|target| target_names(target, self.names));
             }
             _ => {}
         }
+        walk_stmt(self, stmt);
+    }
+
+    fn visit_expr(&mut self, expr: &'m Expr) {
+        if let Expr::Named(e) = expr {
+            target_names(&e.target, self.names);
+        }
+        walk_expr(self, expr);
     }
 }
 
-fn target_names<'m>(target: &'m Expr, names: &mut Vec<&'m str>) {
+/// Names that a target gives values, each once.
+pub(crate) fn target_names<'m>(target: &'m Expr, names: &mut Vec<&'m str>) {
     match target {
         Expr::Name(name) if !names.contains(&name.id.as_str()) => names.push(name.id.as_str()),
         Expr::Tuple(t) => t.elts.iter().for_each(|t| target_names(t, names)),
         Expr::List(t) => t.elts.iter().for_each(|t| target_names(t, names)),
+        Expr::Starred(s) => target_names(&s.value, names),
         _ => {}
     }
 }
@@ -196,6 +204,16 @@ impl<'m> Lower<'m> {
             Some(n) if n < 0 => (&range.stop, &range.start, true),
             _ => (&range.start, &range.stop, false),
         };
+        let most = i128::from(u64::MAX >> (65 - dtype.bits().min(64)));
+        if step.is_some_and(|n| n < -most) {
+            let message = format!(
+                "a loop over {} has no step of -2^{}",
+                dtype.name(),
+                dtype.bits() - 1
+            );
+            let d = self.error(Code::Value, message);
+            return Err(d.help("a smaller one ends it as soon").into());
+        }
         let lo = self.materialize(lo, dtype, Shape::SCALAR)?;
         let hi = self.materialize(hi, dtype, Shape::SCALAR)?;
         let step = match step {
@@ -430,6 +448,7 @@ impl<'m> Lower<'m> {
 
     /// The condition of a run-time loop.
     fn loop_condition(&mut self, test: &'m Expr) -> Res<entities::Value> {
+        self.check_names_nothing(test, "the condition of a loop")?;
         let outer = self.enter(test.range());
         let value = self.eval(test);
         let cond = value.and_then(|value| self.condition(&value));

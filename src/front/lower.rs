@@ -65,12 +65,14 @@ pub(crate) enum Local<'m> {
 }
 
 /// Why a local name has no value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Gone {
     /// It is defined inside of a loop only.
     InLoop,
     /// It is defined in one branch of an `if` only.
     InBranch,
+    /// The body of the loop assigns it further on, and nothing does before.
+    Later,
     /// It is the counter of a loop that has ended.
     Counter,
     /// The same, and the body leaves something of another type in it than it counts in.
@@ -92,6 +94,10 @@ impl Gone {
             Gone::InLoop => ("it is defined inside of a loop only".to_owned(), before),
             Gone::InBranch => {
                 let why = "it is defined in one branch of an `if` only";
+                (why.to_owned(), before)
+            }
+            Gone::Later => {
+                let why = "before the loop it has none, and in it only further on";
                 (why.to_owned(), before)
             }
             Gone::Counter => ("it is the counter of a loop that has ended".to_owned(), own),
@@ -161,8 +167,8 @@ pub(crate) struct Lower<'m> {
     pub(crate) b: TileBuilder,
     pub(crate) frames: Vec<Frame<'m>>,
     pub(crate) messages: Vec<Diagnostic>,
-    /// Names of the module being evaluated, to find one defined by itself.
-    pub(crate) evaluating: Vec<&'m str>,
+    /// Where values of the module stand that are being evaluated, to find one defined by itself.
+    pub(crate) evaluating: Vec<(&'m str, TextRange)>,
     /// Open run-time regions.
     pub(crate) regions: usize,
     /// The expression being evaluated.

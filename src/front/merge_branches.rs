@@ -86,6 +86,13 @@ impl<'m> Lower<'m> {
                 .chain(b.filter(|name| !then.locals.contains_key(**name)))
                 .copied()
             {
+                if let (Some(Local::Gone(a)), Some(Local::Gone(b))) =
+                    (then.locals.get(name), other.locals.get(name))
+                    && a == b
+                {
+                    counters.push((name, Local::Gone(*a)));
+                    continue;
+                }
                 // Where a branch keeps the counter of a loop before the `if`, and the other one does not, it is a number.
                 let mut kept = None;
                 if let Some(&Local::Counter(counter)) = before.get(name) {
@@ -140,7 +147,9 @@ impl<'m> Lower<'m> {
 
         let mut locals = Locals::default();
         for (name, slot) in names {
-            let fixed = matches!(before.get(name), Some(Local::Bound { fixed: true, .. }));
+            // A constant that a branch gave another value is a number like any other.
+            let fixed = matches!(slot, Some(Slot::Same(_)))
+                && matches!(before.get(name), Some(Local::Bound { fixed: true, .. }));
             let local = match slot {
                 Some(slot) => Local::Bound {
                     value: resolve(slot, &results),
@@ -261,11 +270,7 @@ impl<'m> Lower<'m> {
         if let Value::Tuple(tuple) = x {
             let others = match y {
                 None => None,
-                Some(Value::Tuple(t))
-                    if t.items.len() == tuple.items.len() && t.mark == tuple.mark =>
-                {
-                    Some(t)
-                }
+                Some(Value::Tuple(t)) if t.is_like(tuple) => Some(t),
                 Some(y) => return Err(self.disagree(x, y, what)),
             };
             let (has_a, has_b) = (matches!(a, Side::Has(_)), matches!(b, Side::Has(_)));
@@ -399,9 +404,7 @@ pub(crate) fn same<'m>(a: &Value<'m>, b: &Value<'m>) -> bool {
         }
         (Value::Tensor(x), Value::Tensor(y)) => x == y,
         (Value::Tuple(x), Value::Tuple(y)) => {
-            x.mark == y.mark
-                && x.items.len() == y.items.len()
-                && x.items.iter().zip(&y.items).all(|(x, y)| same(x, y))
+            x.is_like(y) && x.items.iter().zip(&y.items).all(|(x, y)| same(x, y))
         }
         (Value::Type(x), Value::Type(y)) => x == y,
         (Value::ConstType(x), Value::ConstType(y)) => {

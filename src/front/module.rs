@@ -1,14 +1,21 @@
 //! What a file defines: functions, classes, imports and constants of its top level.
 //!
-//! Nothing is executed. A name stands for its last definition, also where the definitions stand in the branches of an
-//! `if` whose condition only the host could tell; of a `try` the body counts, what its handlers define is taken only for
-//! names that the body does not define. Constants are evaluated when a kernel uses them.
+//! Nothing is executed. In functions a name stands for its last definition, and in what the module itself computes for the
+//! last one before that place. So it is also where the definitions stand in the branches of an `if` whose condition only the
+//! host could tell, of which users are warned; of a `try` the body counts, what its handlers define is taken only for names that
+//! the body does not define. Constants are evaluated when a kernel uses them.
 
 use indexmap::IndexMap;
-use ruff_python_ast::{Expr, ModModule, Stmt, StmtClassDef, StmtFunctionDef};
-use ruff_text_size::{Ranged, TextRange};
+use ruff_python_ast::{
+    Expr, ExprList, ExprTuple, ModModule, Stmt, StmtAugAssign, StmtClassDef, StmtFunctionDef,
+};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::diagnostic::{Code, Diagnostic, Severity};
+use super::loops::{assigned_names, target_names};
+
+/// Why nobody but the host knows a name.
+const BY_THE_HOST: &str = "it is assigned where only the host knows what";
 
 /// What a name of the top level stands for.
 #[derive(Clone, Copy, Debug)]
@@ -19,10 +26,26 @@ pub(crate) enum Definition<'m> {
     Class(&'m StmtClassDef),
     /// A value to be evaluated, or one element of it.
     Value(&'m Expr, Option<usize>),
+    /// A value made of the one that the name had before.
+    Changed(&'m StmtAugAssign),
     /// `import a.b` (bound to `a`), or with `as` to the whole.
     Module(&'m str),
     /// `from module import name`.
     Member(&'m str, &'m str),
+    /// A name of which only the host knows what it is, and why.
+    Unknown(&'static str),
+}
+
+impl Definition<'_> {
+    /// Where it stands, if it can be one of several.
+    fn place(self) -> Option<TextRange> {
+        match self {
+            Definition::Function(f) => Some(f.range),
+            Definition::Value(value, _) => Some(value.range()),
+            Definition::Changed(s) => Some(s.range),
+            _ => None,
+        }
+    }
 }
 
 /// How a function is decorated.
@@ -42,8 +65,14 @@ pub(crate) struct Decoration<'m> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index<'m> {
     pub(crate) names: IndexMap<&'m str, Definition<'m>>,
-    /// Functions that are defined more than once, with a warning for those who use them.
-    pub(crate) twice: IndexMap<&'m str, Diagnostic>,
+    /// Functions that are defined more than once, and values that a branch defines again, with a warning for those who use them.
+    twice: IndexMap<&'m str, Diagnostic>,
+    /// All definitions of a name, each with the end of its statement.
+    all: IndexMap<&'m str, Vec<(TextSize, Definition<'m>)>>,
+    /// What functions of the host define that have kernels within, with the place of their statements.
+    makers: Vec<(TextRange, Index<'m>)>,
+    /// Where `if` statements stand that are in no other.
+    conditions: Vec<TextRange>,
 }
 
 impl<'m> Index<'m> {
@@ -51,31 +80,33 @@ impl<'m> Index<'m> {
     pub(crate) fn new(module: &'m ModModule) -> Index<'m> {
         let mut index = Index::default();
         index.read(&module.body, false);
+        index.warn_of_branches();
         index
     }
 
     /// `fallback`: names that are defined already stay.
     fn read(&mut self, body: &'m [Stmt], fallback: bool) {
         for stmt in body {
+            let at = stmt.range().end();
             match stmt {
                 Stmt::FunctionDef(f) => {
                     self.warn_twice(f, fallback);
-                    self.define(f.name.as_str(), Definition::Function(f), fallback);
+                    self.define(f.name.as_str(), Definition::Function(f), at, fallback);
                     self.read_maker(f);
                 }
                 Stmt::ClassDef(c) => {
-                    self.define(c.name.as_str(), Definition::Class(c), fallback);
+                    self.define(c.name.as_str(), Definition::Class(c), at, fallback);
                 }
                 Stmt::Import(import) => {
                     for alias in &import.names {
                         let path = alias.name.as_str();
                         match &alias.asname {
                             Some(name) => {
-                                self.define(name.as_str(), Definition::Module(path), fallback);
+                                self.define(name.as_str(), Definition::Module(path), at, fallback);
                             }
                             None => {
                                 let first = path.split('.').next().unwrap_or(path);
-                                self.define(first, Definition::Module(first), fallback);
+                                self.define(first, Definition::Module(first), at, fallback);
                             }
                         }
                     }
@@ -91,20 +122,29 @@ impl<'m> Index<'m> {
                             (1.., "") if own => "triton.language",
                             (_, module) => module,
                         };
-                        self.define(name, Definition::Member(module, member), fallback);
+                        self.define(name, Definition::Member(module, member), at, fallback);
                     }
                 }
                 Stmt::Assign(assign) => {
                     for target in &assign.targets {
-                        self.define_target(target, &assign.value, fallback);
+                        self.define_target(target, &assign.value, at, fallback);
                     }
                 }
                 Stmt::AnnAssign(assign) => {
                     if let Some(value) = &assign.value {
-                        self.define_target(&assign.target, value, fallback);
+                        self.define_target(&assign.target, value, at, fallback);
+                    }
+                }
+                Stmt::AugAssign(s) => {
+                    if let Expr::Name(name) = &*s.target {
+                        self.define(name.id.as_str(), Definition::Changed(s), at, fallback);
                     }
                 }
                 Stmt::If(s) => {
+                    let outer = self.conditions.last();
+                    if outer.is_none_or(|outer| !outer.contains_range(s.range)) {
+                        self.conditions.push(s.range);
+                    }
                     self.read(&s.body, fallback);
                     for clause in &s.elif_else_clauses {
                         self.read(&clause.body, fallback);
@@ -120,44 +160,113 @@ impl<'m> Index<'m> {
                     self.read(&s.finalbody, fallback);
                 }
                 Stmt::With(s) => self.read(&s.body, fallback),
-                // What else stands at the top level runs on the host and defines nothing for kernels.
-                _ => {}
+                // What else stands at the top level runs on the host; what it calls something is not known.
+                other => {
+                    let mut names = Vec::new();
+                    assigned_names(std::slice::from_ref(other), &mut names);
+                    if let Stmt::Delete(s) = other {
+                        s.targets
+                            .iter()
+                            .for_each(|target| target_names(target, &mut names));
+                    }
+                    for name in names {
+                        self.define(name, Definition::Unknown(BY_THE_HOST), at, fallback);
+                    }
+                }
             }
         }
     }
 
-    /// A function of the host that has kernels within: what it defines is known to them, where nothing at the top level
-    /// has the name. Of its parameters the defaults are known.
+    /// A function of the host that has kernels within, to which its names come before those of the top level; to others they are
+    /// known where nothing at the top level has them. Of its parameters the defaults are known.
     fn read_maker(&mut self, f: &'m StmtFunctionDef) {
         let own = decoration(f);
         let makes = |stmt: &Stmt| matches!(stmt, Stmt::FunctionDef(f) if decoration(f).jit);
         if own.jit || own.host || !f.body.iter().any(makes) {
             return;
         }
+        let mut inside = Index::default();
+        let start = f.body.first().map_or(f.range.end(), Ranged::start);
         for param in params(f) {
-            if let Some(default) = param.default {
-                self.define(param.name, Definition::Value(default, None), true);
+            let definition = match param.default {
+                Some(default) => Definition::Value(default, None),
+                None => Definition::Unknown("it is a parameter of a function of the host"),
+            };
+            inside.define(param.name, definition, start, false);
+        }
+        inside.read(&f.body, false);
+        inside.warn_of_branches();
+        for (name, definition) in &inside.names {
+            if !matches!(definition, Definition::Unknown(_)) {
+                self.define(name, *definition, f.range.end(), true);
             }
         }
-        self.read(&f.body, true);
+        for (name, warning) in &inside.twice {
+            self.twice.entry(name).or_insert_with(|| warning.clone());
+        }
+        let range = TextRange::new(start, f.range.end().max(start));
+        self.makers.push((range, inside));
     }
 
-    fn define(&mut self, name: &'m str, definition: Definition<'m>, fallback: bool) {
+    fn define(&mut self, name: &'m str, definition: Definition<'m>, at: TextSize, fallback: bool) {
         if !fallback || !self.names.contains_key(name) {
             self.names.insert(name, definition);
+            self.all.entry(name).or_default().push((at, definition));
         }
     }
 
-    fn define_target(&mut self, target: &'m Expr, value: &'m Expr, fallback: bool) {
+    /// What a name stands for at a place: in a function that stands there, or else in an expression of the module.
+    pub(crate) fn find(
+        &self,
+        name: &str,
+        place: TextRange,
+        in_function: bool,
+    ) -> Option<Definition<'m>> {
+        // Makers stand one behind the other, and so do the definitions of a name.
+        let at = self
+            .makers
+            .partition_point(|(range, _)| range.start() <= place.start());
+        let around = at.checked_sub(1).and_then(|at| self.makers.get(at));
+        let around = around.filter(|(range, _)| range.contains_range(place));
+        let inside = around.and_then(|(_, inside)| inside.find(name, place, in_function));
+        inside.or_else(|| {
+            let last = self.names.get(name).copied();
+            let all = self.all.get(name).filter(|_| !in_function);
+            let earlier = all.and_then(|all| {
+                let before = all.partition_point(|(end, _)| *end <= place.start());
+                all.get(before.checked_sub(1)?)
+            });
+            earlier.map(|(_, definition)| *definition).or(last)
+        })
+    }
+
+    /// What users of a definition are warned of.
+    pub(crate) fn warning(&self, name: &str, definition: Definition<'m>) -> Option<&Diagnostic> {
+        let last = self.names.get(name).and_then(|last| last.place());
+        self.twice.get(name).filter(|_| definition.place() == last)
+    }
+
+    fn define_target(&mut self, target: &'m Expr, value: &'m Expr, at: TextSize, fallback: bool) {
         match target {
             Expr::Name(name) => {
-                self.define(name.id.as_str(), Definition::Value(value, None), fallback);
+                self.define(
+                    name.id.as_str(),
+                    Definition::Value(value, None),
+                    at,
+                    fallback,
+                );
             }
-            Expr::Tuple(tuple) => {
-                for (i, target) in tuple.elts.iter().enumerate() {
-                    if let Expr::Name(name) = target {
-                        let definition = Definition::Value(value, Some(i));
-                        self.define(name.id.as_str(), definition, fallback);
+            Expr::Tuple(ExprTuple { elts, .. }) | Expr::List(ExprList { elts, .. }) => {
+                let is_plain = elts.iter().all(Expr::is_name_expr);
+                for (i, target) in elts.iter().enumerate() {
+                    let mut names = Vec::new();
+                    target_names(target, &mut names);
+                    let definition = match is_plain {
+                        true => Definition::Value(value, Some(i)),
+                        false => Definition::Unknown(BY_THE_HOST),
+                    };
+                    for name in names {
+                        self.define(name, definition, at, fallback);
                     }
                 }
             }
@@ -177,6 +286,29 @@ impl<'m> Index<'m> {
                 .help("conditions of the host around definitions are not evaluated")
                 .with_severity(Severity::Warning);
             self.twice.insert(f.name.as_str(), d);
+        }
+    }
+
+    /// Values that are defined in an `if`, and elsewhere too.
+    fn warn_of_branches(&mut self) {
+        for (name, definitions) in &self.all {
+            let (_, last) = definitions[definitions.len() - 1];
+            let (Definition::Value(..) | Definition::Changed(_), Some(place)) =
+                (last, last.place())
+            else {
+                continue;
+            };
+            let at = self
+                .conditions
+                .partition_point(|range| range.start() <= place.start());
+            let around = at.checked_sub(1).and_then(|at| self.conditions.get(at));
+            if definitions.len() > 1 && around.is_some_and(|range| range.contains_range(place)) {
+                let message = format!("`{name}` is defined twice; the last definition counts");
+                let d = Diagnostic::error(Code::Suspicious, place, message)
+                    .help("conditions of the host around definitions are not evaluated")
+                    .with_severity(Severity::Warning);
+                self.twice.insert(name, d);
+            }
         }
     }
 

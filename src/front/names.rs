@@ -1,15 +1,16 @@
 //! Names and attributes: scopes, modules of the outside, properties of types and blocks.
 
 pub(crate) use crate::text::closest::{closest, did_you_mean};
-use ruff_python_ast::{Expr, Identifier};
+use ruff_python_ast::Identifier;
 use ruff_text_size::{Ranged, TextRange};
 
 use super::diagnostic::Code;
 use super::library::{self, Scope};
-use super::lower::{Frame, Lower, Res, Stop};
+use super::lower::{Frame, Lower, Res, Stop, with_stack};
 use super::module::Definition;
 use super::types::{DType, NumberKind, Ty};
 use super::value::{Const, Mark, Path, TypeValue, Value};
+use crate::limits::EVALUATION_CALLS;
 
 /// How a signature says that an argument is a tensor descriptor.
 pub(crate) const GIVEN: &str = "in a signature `tensordesc<fp16[64, 32]>`";
@@ -68,8 +69,11 @@ impl<'m> Lower<'m> {
         {
             return super::argument::constant_value(self, c);
         }
-        if let Some(definition) = index.names.get(name) {
-            return self.global(name, *definition);
+        let function = self.frame().function;
+        let place = function.map_or(self.range, |f| f.range);
+        let definition = index.find(name, place, function.is_some());
+        if let Some(definition) = definition {
+            return self.global(name, definition);
         }
         // Names of the library without their module, as older kernels and the library itself have them.
         let bare = match library::prelude::scope_of(index) {
@@ -101,12 +105,15 @@ impl<'m> Lower<'m> {
 
     /// The value of a name of the module.
     fn global(&mut self, name: &'m str, definition: Definition<'m>) -> Res<Value<'m>> {
+        if let Some(warning) = self.frame().index.warning(name, definition) {
+            self.add(warning.clone());
+        }
         match definition {
-            Definition::Function(f) => {
-                if let Some(warning) = self.frame().index.twice.get(name) {
-                    self.add(warning.clone());
-                }
-                Ok(Value::Function(f))
+            Definition::Function(f) => Ok(Value::Function(f)),
+            Definition::Unknown(why) => {
+                let d = self.error(Code::Name, format!("`{name}` has no value here"));
+                let d = d.label(why).help(format!("give it with -c {name}=VALUE"));
+                Err(d.into())
             }
             Definition::Class(c) => Ok(Value::Class(c)),
             Definition::Module(path) => Ok(Value::Path(Path(path.into()))),
@@ -119,24 +126,36 @@ impl<'m> Lower<'m> {
                 self.path(&path)
             }
             Definition::Value(expr, element) => {
-                if self.evaluating.contains(&name) {
-                    let message = format!("`{name}` is defined by itself");
-                    return Err(self.error(Code::Name, message).into());
-                }
-                self.evaluating.push(name);
-                let value = self.global_value(name, expr, element);
-                self.evaluating.pop();
-                value
+                self.global_value(name, expr.range(), element, |lower| lower.eval(expr))
             }
+            Definition::Changed(s) => self.global_value(name, s.range, None, |lower| {
+                let old = lower.lookup(name, s.target.range())?;
+                let operand = lower.eval(&s.value)?;
+                lower.binary(s.op, &old, &operand)
+            }),
         }
     }
 
+    /// What stands at a place of the module, evaluated there.
     fn global_value(
         &mut self,
         name: &'m str,
-        expr: &'m Expr,
+        place: TextRange,
         element: Option<usize>,
+        evaluate: impl FnOnce(&mut Self) -> Res<Value<'m>>,
     ) -> Res<Value<'m>> {
+        if self.evaluating.contains(&(name, place)) {
+            let message = format!("`{name}` is defined by itself");
+            return Err(self.error(Code::Name, message).into());
+        }
+        if self.evaluating.len() > EVALUATION_CALLS {
+            let message = format!(
+                "`{name}` is made of more than {EVALUATION_CALLS} others, one of the other"
+            );
+            let d = self.error(Code::Budget, message);
+            return self.abort(d.help("define it by fewer steps"));
+        }
+        self.evaluating.push((name, place));
         let use_at = self.range;
         let locals = Frame {
             index: self.frame().index,
@@ -149,8 +168,9 @@ impl<'m> Lower<'m> {
             broken: false,
         };
         self.frames.push(locals);
-        let value = self.eval(expr);
+        let value = with_stack(|| evaluate(self));
         self.frames.pop();
+        self.evaluating.pop();
         let value = value.map_err(|stop| self.not_a_constant(name, use_at, stop))?;
         let value = match (value, element) {
             (Value::Tuple(tuple), Some(i)) => tuple.items.get(i).cloned().unwrap_or(Value::Poison),

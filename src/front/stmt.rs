@@ -4,6 +4,8 @@
 //! A list of statements ends in one of three ways ([`Flow`]): it goes on, it has returned, or whether it has returned is
 //! known at run time. The tile IR has no early return; [`super::if_else`] moves what follows into the other branch.
 
+use std::rc::Rc;
+
 use ruff_python_ast::{Alias, Expr, Stmt, StmtAssert};
 use ruff_text_size::Ranged;
 
@@ -103,6 +105,7 @@ impl<'m> Lower<'m> {
                     return Err(self.bad_target(&s.target));
                 };
                 let old = self.lookup(name.id.as_str(), name.range)?;
+                self.check_not_shared(&old, &s.value)?;
                 let operand = self.eval(&s.value)?;
                 let value = self.binary(s.op, &old, &operand)?;
                 let value = self.settle(value)?;
@@ -179,6 +182,17 @@ impl<'m> Lower<'m> {
         };
         let d = self.error(Code::Unsupported, format!("kernels cannot use {what}"));
         d.help(help).into()
+    }
+
+    /// That `list += ..` of Python changes no list that something else holds too: a list is a value here.
+    fn check_not_shared(&mut self, old: &Value<'m>, operand: &Expr) -> Res<()> {
+        // One of the two is in the name, the other is this.
+        let is_shared = matches!(old, Value::Tuple(list) if Rc::strong_count(list) > 2);
+        if !self.frame().host || !is_shared || operand.is_tuple_expr() {
+            return Ok(());
+        }
+        let d = self.error(Code::Unsupported, "a list with several names is changed");
+        Err(d.help("make a new one: `x = x + ..`").into())
     }
 
     /// `assert`: at compile time if it can be told then, else a device assertion.

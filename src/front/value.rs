@@ -98,6 +98,15 @@ pub(crate) enum Mark {
 }
 
 impl<'m> Tuple<'m> {
+    /// Whether another one has the same parts under the same names, so that one is put in the place of the other part by part.
+    pub(crate) fn is_like(&self, other: &Tuple<'m>) -> bool {
+        let class = |tuple: &Tuple<'m>| tuple.class.map(std::ptr::from_ref);
+        self.items.len() == other.items.len()
+            && self.mark == other.mark
+            && class(self) == class(other)
+            && self.names == other.names
+    }
+
     pub(crate) fn new(
         items: Vec<Value<'m>>,
         class: Option<&'m StmtClassDef>,

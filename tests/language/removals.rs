@@ -120,13 +120,6 @@ const HARMLESS: &[Harmless] = &[
         "stores to one entry of a ring stand in front of loads from another",
     ),
     (
-        Some(Target::SM_80),
-        "backward",
-        "bar.sync",
-        1,
-        "barriers of an exchange stand between a ring's last loads and its next stores",
-    ),
-    (
         Some(Target::SM_90A),
         "forward",
         "fence.mbarrier_init.release.cluster",

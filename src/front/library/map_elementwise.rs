@@ -8,6 +8,7 @@ use super::{Args, Builtin, rows};
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Combining, Lower, Res, Stop};
 use crate::front::value::{Tensor, Value};
+use crate::ir::entities::Inst;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::linear_layout::shape::Shape;
 
@@ -42,6 +43,15 @@ fn map_elementwise<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let value = cx.call_value(&args.req("scalar_fn"), given, at);
     let mode = std::mem::replace(&mut cx.combining, outer);
     let value = value?;
+    let insts = cx.b.func().order.insts(block)[start..].to_vec();
+    if let Some(op) = of_blocks(cx, insts) {
+        let name = op.info().name;
+        let message = format!(
+            "a mapped function computes with single elements, and `{name}` is one of blocks"
+        );
+        let d = cx.error(Code::Unsupported, message);
+        return Err(d.help("reduce and change shapes outside of it").into());
+    }
     if let Combining::Blocks { chose: true, .. } = mode {
         let func = cx.b.func();
         let mut insts = func.order.insts(block)[start..].iter();
@@ -54,6 +64,32 @@ fn map_elementwise<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         }
     }
     gathered(cx, &value, whole, shape, pack)
+}
+
+/// What treats an element as the block that it stands for, among instructions and those of their regions.
+fn of_blocks(cx: &Lower<'_>, mut insts: Vec<Inst>) -> Option<TileOp> {
+    let func = cx.b.func();
+    while let Some(inst) = insts.pop() {
+        let data = &func.dfg.insts[inst];
+        match data.op {
+            TileOp::Arange
+            | TileOp::ExpandDims
+            | TileOp::Reshape
+            | TileOp::Permute
+            | TileOp::Join
+            | TileOp::Split
+            | TileOp::Gather
+            | TileOp::Histogram
+            | TileOp::Reduce
+            | TileOp::Scan
+            | TileOp::Dot => return Some(data.op),
+            _ => {}
+        }
+        for call in &data.blocks {
+            insts.extend(func.order.insts(call.block));
+        }
+    }
+    None
 }
 
 /// How many elements a call takes of each block.

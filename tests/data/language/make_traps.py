@@ -71,6 +71,10 @@ CASES = [
     ("counters_left", [("out", "*i32", 4), ("n", "i32", 5)], 1, {"out": lambda: np.array([40, -4, 7, 8], np.int32)}),
     ("counters_again", [("out", "*i32", 5), ("n", "i32", 4)], 1, {"out": lambda: np.array([33, 6, 12, 6, 3], np.int32)}),
     ("counters_nested", [("out", "*i32", 3), ("n", "i32", 4)], 1, {"out": lambda: np.array([908, 3, 7], np.int32)}),
+    ("names_inside", [("out", "*i32", 5), ("n", "i32", 4)], 1, {"out": lambda: np.array([16, 9, 14, 8, 9], np.int32)}),
+    # A number of Python is weak in the interpreter.
+    ("typed_choices", [("out", "*fp32", 4), ("x", "*fp16", [1, 3, -7, 0.3])], 1, {
+        "out": lambda x: x.astype(np.float32) * np.float32(0.1)}),
     ("remainders", [("out", "*fp32", 4), ("x", "*fp32", [7.5, -7.5, 7.5, 1e10]), ("y", "*fp32", [2, 2, -2, 3])], 1, {}),
     ("random_bits", [("bits", "*i32", 8), ("uniform", "*fp32", 8), ("seed", "i32", 12345)], 1, {}),
     ("scans", [("out", "*i32", 16), ("x", "*i8", [100, 100, -3, 1, 2, 3, 4, 5])], 1, {}),

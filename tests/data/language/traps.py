@@ -319,6 +319,37 @@ def counters_left(out, n):
 
 
 @triton.jit
+def names_inside(out, n):
+    # A name that `:=` gives within an expression is one of the function, which loops carry.
+    y = 1
+    seen = 0
+    for _ in range(n):
+        if (y := y + 2) > 5:
+            seen += y
+    tl.store(out, seen)
+    tl.store(out + 1, y)
+    parts = [(y := k * 2) for k in (n, 7)]
+    tl.store(out + 2, y)
+    tl.store(out + 3, parts[0])
+    k = 9
+    parts = [k + 1 for k in parts]
+    tl.store(out + 4, k)
+
+
+@triton.jit
+def typed_choices(out, x):
+    # A condition that has a type is one of run time, and so both sides have types; one of constants leaves them weak.
+    v = tl.load(x + tl.arange(0, 4))
+    n = 3
+    strong = v * (0.1 if n > 2 else 1.5)
+    tl.static_assert(strong.dtype == tl.float32)
+    N: tl.constexpr = 3
+    weak = v * (0.1 if N > 2 else 1.5)
+    tl.static_assert(weak.dtype == tl.float16)
+    tl.store(out + tl.arange(0, 4), strong)
+
+
+@triton.jit
 def counters_again(out, n):
     # A counter of a loop that has ended is a number like any other: loops carry it, branches change it.
     for i in range(n):

@@ -19,6 +19,7 @@
 # run: four "*i32, *i32" : grid(1) out=i32[8] poison x=i32[8] [1,2,3,4,5,6,7,8] ; expect out = [10,2,3,24,26,6,7,1680]
 # error: effects "*i32"
 # error: packs "*i32"
+# error: of_whole_blocks "*i32"
 #
 # Powers with exponents that are known are made of products.
 # run: squares "*fp32, *fp32" : grid(1) out=f32[8] poison x=f32[8] [3,-2,0,-0.0,inf,-inf,nan,1e30] ; expect out = [9,4,0,0,inf,inf,nan,inf]
@@ -195,6 +196,25 @@ def effects(x):
 
 
 @triton.jit
+def summed(v):
+    return v + tl.sum(v, 0)
+
+
+@triton.jit
+def counting(v):
+    if tl.sum(v) > 0:
+        v += 1
+    return v + tl.arange(0, 4)
+
+
+@triton.jit
+def of_whole_blocks(x):
+    i = tl.arange(0, 4)
+    tl.map_elementwise(summed, i)
+    tl.map_elementwise(counting, i)
+
+
+@triton.jit
 def packs(x):
     i = tl.arange(0, 4)
     tl.map_elementwise(ordered, i, pack=3)
@@ -241,125 +261,141 @@ def roots_of_integers(x):
     tl.store(x, tl.load(x) ** 0.5)
 # == error too_late "*i32, i32"
 # error[F12]: a shape is made of constants, found a scalar i32
-#   --> elements.py:63:19
+#   --> elements.py:64:19
 #    |
-# 63 |     return tl.sum(tl.full((SIZE,), 1, tl.int32))
+# 64 |     return tl.sum(tl.full((SIZE,), 1, tl.int32))
 #    |                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # note: in `length`, called here
-#   --> elements.py:68:19
+#   --> elements.py:69:19
 #    |
-# 68 |     tl.store(out, length(n))
+# 69 |     tl.store(out, length(n))
 #    |                   ^^^^^^^^^
 # help: what it comes from must be a constant, or a `tl.constexpr` of the kernel
 # == error two_elements "*i32"
 # error[F14]: a block (i1[2]) is no condition
-#    --> elements.py:102:8
+#    --> elements.py:103:8
 #     |
-# 102 |     if tl.arange(0, 2) > 0:
+# 103 |     if tl.arange(0, 2) > 0:
 #     |        ^^^^^^^^^^^^^^^^^^^ expected a scalar
 #     |
 # help: use tl.where to choose element by element, or reduce with tl.max
 # == tile asserted "*i32, *i32" debug=True
 # kernel @asserted(v0 "out": ptr<i32>, v1 "x": ptr<i32>) warps(4) {
 # block0:
-#     v2 = arange {start = 0} : i32[4] @115
-#     v3 = splat v1 : ptr<i32>[4] @116
-#     v4 = addptr v3, v2 : ptr<i32>[4] @116
-#     v5 = load v4 : i32[4] @116
-#     v6 = reduce v5 {axis = 0} : i32 @117 {
+#     v2 = arange {start = 0} : i32[4] @116
+#     v3 = splat v1 : ptr<i32>[4] @117
+#     v4 = addptr v3, v2 : ptr<i32>[4] @117
+#     v5 = load v4 : i32[4] @117
+#     v6 = reduce v5 {axis = 0} : i32 @118 {
 #     block1(v7: i32, v8: i32):
-#         v9 = const {value = 100} : i32 @108
-#         v10 = icmp v7, v9 {ipred = slt} : i1 @108
-#         v11 = const {value = 100} : i32 @109
-#         v12 = icmp v8, v11 {ipred = slt} : i1 @109
-#         v13 = iadd v7, v8 : i32 @110
-#         yield v13 @117
+#         v9 = const {value = 100} : i32 @109
+#         v10 = icmp v7, v9 {ipred = slt} : i1 @109
+#         v11 = const {value = 100} : i32 @110
+#         v12 = icmp v8, v11 {ipred = slt} : i1 @110
+#         v13 = iadd v7, v8 : i32 @111
+#         yield v13 @118
 #     }
-#     store v0, v6 @117
-#     v14 = const {value = 1} : i32 @118
-#     v15 = addptr v0, v14 : ptr<i32> @118
-#     v16 = splat v15 : ptr<i32>[4] @118
-#     v17 = addptr v16, v2 : ptr<i32>[4] @118
-#     v18 = scan v5 {axis = 0} : i32[4] @118 {
+#     store v0, v6 @118
+#     v14 = const {value = 1} : i32 @119
+#     v15 = addptr v0, v14 : ptr<i32> @119
+#     v16 = splat v15 : ptr<i32>[4] @119
+#     v17 = addptr v16, v2 : ptr<i32>[4] @119
+#     v18 = scan v5 {axis = 0} : i32[4] @119 {
 #     block2(v19: i32, v20: i32):
-#         v21 = const {value = 100} : i32 @108
-#         v22 = icmp v19, v21 {ipred = slt} : i1 @108
-#         v23 = const {value = 100} : i32 @109
-#         v24 = icmp v20, v23 {ipred = slt} : i1 @109
-#         v25 = iadd v19, v20 : i32 @110
-#         yield v25 @118
+#         v21 = const {value = 100} : i32 @109
+#         v22 = icmp v19, v21 {ipred = slt} : i1 @109
+#         v23 = const {value = 100} : i32 @110
+#         v24 = icmp v20, v23 {ipred = slt} : i1 @110
+#         v25 = iadd v19, v20 : i32 @111
+#         yield v25 @119
 #     }
-#     store v17, v18 @118
-#     return @114
+#     store v17, v18 @119
+#     return @115
 # }
-#
-# warning[F22]: an assertion within a function of single elements is not checked
-#    --> elements.py:108:5
-#     |
-# 108 |     tl.device_assert(a < 100, "too large")
-#     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-#     |
-# note: in `careful_sum`, called here
-#    --> elements.py:117:19
-#     |
-# 117 |     tl.store(out, tl.reduce(v, 0, careful_sum))
-#     |                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-# help: assert what is given to the function, or what comes of it
 #
 # warning[F22]: an assertion within a function of single elements is not checked
 #    --> elements.py:109:5
 #     |
-# 109 |     assert b < 100, "too large"
+# 109 |     tl.device_assert(a < 100, "too large")
+#     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#     |
+# note: in `careful_sum`, called here
+#    --> elements.py:118:19
+#     |
+# 118 |     tl.store(out, tl.reduce(v, 0, careful_sum))
+#     |                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+# help: assert what is given to the function, or what comes of it
+#
+# warning[F22]: an assertion within a function of single elements is not checked
+#    --> elements.py:110:5
+#     |
+# 110 |     assert b < 100, "too large"
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # note: in `careful_sum`, called here
-#    --> elements.py:117:19
+#    --> elements.py:118:19
 #     |
-# 117 |     tl.store(out, tl.reduce(v, 0, careful_sum))
+# 118 |     tl.store(out, tl.reduce(v, 0, careful_sum))
 #     |                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 # help: assert what is given to the function, or what comes of it
 # == error effects "*i32"
 # error[F07]: a mapped function that branches on elements computes and does nothing else
-#    --> elements.py:194:5
+#    --> elements.py:195:5
 #     |
-# 194 |     tl.map_elementwise(loads, x + i, i)
+# 195 |     tl.map_elementwise(loads, x + i, i)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: load, store and loop outside of it
 # == error packs "*i32"
 # error[F20]: `pack` is a power of two up to the block's 4 elements, not 3
-#    --> elements.py:200:36
+#    --> elements.py:220:36
 #     |
-# 200 |     tl.map_elementwise(ordered, i, pack=3)
+# 220 |     tl.map_elementwise(ordered, i, pack=3)
 #     |                                    ^^^^^^
 #
 # error[F20]: `pack` is a power of two up to the block's 4 elements, not 8
-#    --> elements.py:201:36
+#    --> elements.py:221:36
 #     |
-# 201 |     tl.map_elementwise(ordered, i, pack=8)
+# 221 |     tl.map_elementwise(ordered, i, pack=8)
 #     |                                    ^^^^^^
 #
 # error[F09]: `activation` takes 1 argument by position
-#    --> elements.py:202:5
+#    --> elements.py:222:5
 #     |
-# 202 |     tl.map_elementwise(activation, i.to(tl.float32), pack=2)
+# 222 |     tl.map_elementwise(activation, i.to(tl.float32), pack=2)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: it is `activation(x)`
+# == error of_whole_blocks "*i32"
+# error[F07]: a mapped function computes with single elements, and `reduce` is one of blocks
+#    --> elements.py:213:5
+#     |
+# 213 |     tl.map_elementwise(summed, i)
+#     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#     |
+# help: reduce and change shapes outside of it
+#
+# error[F07]: a mapped function computes with single elements, and `arange` is one of blocks
+#    --> elements.py:214:5
+#     |
+# 214 |     tl.map_elementwise(counting, i)
+#     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#     |
+# help: reduce and change shapes outside of it
 # == error roots_of_integers "*i32"
 # error[F20]: an integer to the power -1: exponents are 1 to 64
-#    --> elements.py:240:17
+#    --> elements.py:260:17
 #     |
-# 240 |     tl.store(x, tl.load(x) ** -1)
+# 260 |     tl.store(x, tl.load(x) ** -1)
 #     |                 ^^^^^^^^^^^^^^^^
 #     |
 # help: cast to float32 first
 #
 # error[F12]: `**` needs a constant whole exponent
-#    --> elements.py:241:17
+#    --> elements.py:261:17
 #     |
-# 241 |     tl.store(x, tl.load(x) ** 0.5)
+# 261 |     tl.store(x, tl.load(x) ** 0.5)
 #     |                 ^^^^^^^^^^^^^^^^^
 #     |
 # help: use libdevice.pow, tl.exp2, or a product
