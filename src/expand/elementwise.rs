@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::ir::attrs::{Attrs, Flag, IntPred, make};
+use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::level::{Thread, Tile};
@@ -81,12 +81,6 @@ impl Expander<'_> {
         }
         let mut new: InstData<Thread> = InstData::new(op, args);
         new.attrs.extend(data.attrs.iter().cloned());
-        if matches!(op, ThreadOp::Sdiv | ThreadOp::Srem)
-            && data.natural().is_none()
-            && self.is_non_negative(data.args[0])
-        {
-            new.attrs.push(make::natural(Flag));
-        }
         let count = args.iter().map(|&a| self.ty(a).count).max().unwrap_or(1);
         self.op(new, &[ThreadType::pack(elem, count)])
     }

@@ -479,8 +479,6 @@ attrs! {
     Show show: Show;
     /// What fails ends the launch.
     Trap trap: Flag;
-    /// What is divided is not negative.
-    Natural natural: Flag;
     /// Barrier number.
     Id id: u8;
     /// Number of threads.

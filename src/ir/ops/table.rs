@@ -44,15 +44,14 @@ macro_rules! for_each_op {
                 Isub "isub" isub(a: Value, b: Value) {} {} [] SameInt, Elementwise {again(1)};
                 /// Product, modulo 2^bits.
                 Imul "imul" imul(a: Value, b: Value) {} {} [] SameInt, Elementwise {commutes(), again(1)};
-                /// Signed quotient, rounded to zero. Division by zero and minimum / -1 give an unspecified number; so does a negative `a`
-                /// with `natural`, which says that there is none.
-                Sdiv "sdiv" sdiv(a: Value, b: Value) {} {natural: Flag} [] SameInt, Elementwise {cost(32), again(8)};
+                /// Signed quotient, rounded to zero. Division by zero and minimum / -1 give an unspecified number.
+                Sdiv "sdiv" sdiv(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
                 /// Unsigned quotient. Division by zero gives an unspecified number.
                 Udiv "udiv" udiv(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
                 /// Signed remainder with the sign of `a`. By zero, and minimum by -1: unspecified. So are quotient and remainder of a
                 /// sum, difference or product of non-negative numbers (indices of programs, ranges) that overflowed, and of what was
-                /// made of an index of a program by dividing it by a negative number, and those of a negative `a` with `natural`.
-                Srem "srem" srem(a: Value, b: Value) {} {natural: Flag} [] SameInt, Elementwise {cost(32), again(8)};
+                /// made of an index of a program by dividing it by a negative number.
+                Srem "srem" srem(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
                 /// Unsigned remainder. By zero: unspecified.
                 Urem "urem" urem(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
                 /// Smaller of two signed numbers.
