@@ -3,7 +3,7 @@
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::worth;
-use crate::analysis::program::ProgramOrder;
+use crate::analysis::program::{ProgramOrder, WalkStep};
 use crate::ir::attrs::Attrs;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Slot, Value};
@@ -123,7 +123,9 @@ pub(super) fn find(
     let mut drafts: Vec<Draft> = Vec::new();
     let mut multiplies = false;
     let mut outside = Vec::new();
-    for (block, inst) in func.all_insts() {
+    // As the producer brings them: what stands in an inner loop parts the loads in front of it from those behind it. Waited for
+    // together they would wait for each other, the inner loop's boxes for their entries and these for the inner loop's.
+    for (block, inst) in in_program_order(func, &order) {
         let data = &func.dfg.insts[inst];
         multiplies |= start_dots::is_for_warpgroup(func, inst, target);
         // Whatever else a loop loads for its products is a pipeline's.
@@ -196,6 +198,19 @@ pub(super) fn find(
         return None;
     }
     Some(Channels { drafts, groups })
+}
+
+/// All instructions, those of an inner block where it stands.
+fn in_program_order<'f>(
+    func: &'f TileFunction,
+    order: &'f ProgramOrder,
+) -> impl Iterator<Item = (Block, Inst)> + 'f {
+    order.steps().iter().filter_map(|&step| {
+        let (WalkStep::Inst(inst) | WalkStep::Enter(inst)) = step else {
+            return None;
+        };
+        Some((func.order.block_of(inst)?, inst))
+    })
 }
 
 /// Lets groups share a channel that bring like blocks of the same tensor and are never held at the same time, as those of two loops
