@@ -72,7 +72,7 @@ use crate::tile::settle_asserts::settle_asserts;
 use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
 use crate::tile::start_dots::{has_started_dots, start_dots};
-use crate::verify::{VerifierErrors, verify, verify_rings};
+use crate::verify::{VerifierErrors, verify, verify_rings, verify_roles};
 
 /// The kernel as it stands after a pass.
 #[derive(Clone, Copy, Debug)]
@@ -158,12 +158,13 @@ impl Watch<'_> {
         verify(func).map_err(|errors| internal(pass, &errors))
     }
 
-    /// The rings that loops were scheduled with.
+    /// The rings that loops were scheduled with: of kernels with roles in every compilation, so that none that hangs is launched.
     fn rings(&self, func: &TileFunction) -> Result<(), CompileError> {
-        if !self.verifies {
-            return Ok(());
-        }
-        verify_rings(func).map_err(|errors| internal("schedule", &errors))
+        let verified = match self.verifies {
+            true => verify_rings(func),
+            false => verify_roles(func),
+        };
+        verified.map_err(|errors| internal("schedule", &errors))
     }
 }
 
@@ -206,7 +207,16 @@ pub(crate) fn run(
     let (tile, thread, done, shared, barriers, (ptx, ptx_version, machine)) = loop {
         let mut tile = func.clone();
         tile.param_hints.clone_from(&hints);
-        let done = tile_passes(&mut tile, target, options, resources, &mut watch)?;
+        let done = match tile_passes(&mut tile, target, options, resources, &mut watch) {
+            // A schedule that could hang is a bug of ours. Without roles nobody waits for a producer.
+            Err(CompileError::Internal { .. })
+                if !options.verify_passes && resources.roles != Policy::Never =>
+            {
+                resources.roles = Policy::Never;
+                continue;
+            }
+            done => done?,
+        };
         let (mut thread, shared) = expand_and_place(&tile, target, options, &mut watch)?;
         if let Err(error) = check_shared(shared, target, &tile, &thread) {
             let error = refusal.get_or_insert(error);

@@ -277,7 +277,7 @@ impl<'a> Expander<'a> {
         for (i, &param) in self.tile.params().iter().enumerate() {
             let ty = ThreadType::scalar(self.tile.dfg.ty(param).elem);
             // What the layouts were chosen by: no more is asked for from here on.
-            let hints = self.tile.param_hints[i].narrowed();
+            let hints = self.tile.param_hints[i].relied_on();
             let name = self.tile.param_names[i].clone();
             let zeros = hints.promised().max(1).trailing_zeros();
             let value = self.b.func_mut().append_param(name, ty, hints);

@@ -15,6 +15,8 @@ pub struct ParamHints {
 /// Exponents of two.
 #[derive(Debug)]
 struct Bounds {
+    /// What computations may make use of: something asked for rests on the promise being at least this.
+    relied: AtomicU8,
     least: AtomicU8,
     most: AtomicU8,
 }
@@ -66,6 +68,7 @@ impl ParamHints {
         ParamHints {
             divisible,
             asked: Arc::new(Bounds {
+                relied: AtomicU8::new(0),
                 least: AtomicU8::new(least),
                 most: AtomicU8::new(most),
             }),
@@ -83,16 +86,21 @@ impl ParamHints {
         ParamHints::divisible(self.divisible)
     }
 
-    /// No more promise than was asked for.
-    pub(crate) fn narrowed(&self) -> ParamHints {
-        let least = self.asked().least;
-        let promised = if least == 0 { 0 } else { 1 << least };
+    /// No more promise than something that was found rests on. What was not found for want of a larger promise, or because runs
+    /// would be less aligned with it, does not count: whether such is looked at hangs on the promises of other arguments.
+    pub(crate) fn relied_on(&self) -> ParamHints {
+        let exponent = self.asked.relied.load(Ordering::Relaxed);
+        let promised = if exponent == 0 { 0 } else { 1 << exponent };
         ParamHints::divisible(promised.min(self.divisible))
     }
 
-    /// Records that something depends on the promise being at least one, and at most the other.
-    pub(crate) fn ask(&self, least: u8, most: u8) {
-        self.asked.least.fetch_max(least, Ordering::Relaxed);
+    /// Records on which promises an answer rests: what was found needs at least `relied`, that no more was found at least `least`,
+    /// and it is the same answer up to `most`.
+    pub(crate) fn ask(&self, relied: u8, least: u8, most: u8) {
+        self.asked.relied.fetch_max(relied, Ordering::Relaxed);
+        self.asked
+            .least
+            .fetch_max(relied.max(least), Ordering::Relaxed);
         self.asked.most.fetch_min(most, Ordering::Relaxed);
     }
 

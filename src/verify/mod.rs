@@ -57,7 +57,7 @@
 //!   it: scalars that pure ops make, `for` and `if`, copies of boxes, announcements and waits at barriers, and `device_assert`.
 //! - **V25** The body of a persistent kernel has no `program_id`; `cta_id` and `num_ctas` stand nowhere else.
 //! - **V26** What is read of a ring has arrived, and is filled again only when it was read: see `verify_rings`. It is checked of what the
-//!   compiler schedules alone ([`verify_rings`]), as that takes an execution, and where passes are verified
+//!   compiler schedules alone ([`verify_rings`]), as that takes executions: fewer where passes are not verified, and then of kernels with roles
 //!   ([`Options::verify_passes`](crate::settings::Options::verify_passes)).
 
 mod dots;
@@ -87,6 +87,7 @@ pub(crate) use regions::combines;
 #[cfg(feature = "tool")]
 pub(crate) use rings::timeline;
 pub use rings::verify_rings;
+pub(crate) use rings::verify_roles;
 
 coded_enum! {
     /// A rule of the [module](self)'s list.

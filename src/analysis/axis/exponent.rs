@@ -395,9 +395,9 @@ impl Exponent {
             false => Low::No,
         };
         for need in Exponent::part((self, low, self.value < most)) {
-            let need = need.as_one();
             if let Some(hints) = hints.get(need.param as usize) {
-                hints.ask(need.fixed, need.most);
+                let relied = need.sliding.max(need.fixed);
+                hints.ask(relied, need.above, need.below.min(need.most));
             }
         }
         self.value.min(most)

@@ -1,6 +1,6 @@
 //! Scheduled loops with one fault each: what the scheduler could get wrong, and what is said about it.
 
-use super::verify_rings;
+use super::{verify_rings, verify_roles};
 use crate::text::parse::parse_tile;
 use crate::verify::{Rule, verify};
 
@@ -64,6 +64,17 @@ fn check(faults: &[(&str, String, &str)]) {
     });
     let missed: Vec<String> = missed.collect();
     assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// Of two boxes that are waited for together the second comes behind a loop whose ring is full before: few executions show it.
+#[test]
+fn a_wait_that_spans_a_loop_hangs() {
+    let text = include_str!("scheduled/spanned.tir");
+    assert!(said(text).contains("nobody ends the phase of barrier 0 of slot2"));
+    let func = parse_tile(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    assert!(verify_roles(&func).is_err());
+    let boxes = parse_tile(BOXES).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    assert_eq!(verify_roles(&boxes), Ok(()), "it has no producer");
 }
 
 #[test]
