@@ -71,6 +71,7 @@ use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::settle_asserts::settle_asserts;
 use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
+use crate::tile::spread_sums::spread_sums;
 use crate::tile::start_dots::{has_started_dots, start_dots};
 use crate::verify::{VerifierErrors, verify, verify_rings, verify_roles};
 
@@ -447,6 +448,9 @@ fn clean_passes(
 
     if defer_sums(func, options.fp_fusion) > 0 {
         watch.tile("defer_sums", func)?;
+    }
+    if spread_sums(func, target, options.fp_fusion) > 0 {
+        watch.tile("spread_sums", func)?;
     }
     lower_dots(func, target);
     watch.tile("lower_dots", func)?;

@@ -23,7 +23,13 @@ use crate::text::print::print;
 
 /// Passes that decide what the IR leaves open in inexact kernels: what approximate functions give, and in which order sums
 /// are formed.
-const CHOICES: &[&str] = &["defer_sums", "lower_math", "legalize", "assign_layouts"];
+const CHOICES: &[&str] = &[
+    "defer_sums",
+    "spread_sums",
+    "lower_math",
+    "legalize",
+    "assign_layouts",
+];
 /// The pass that decides for one rounding instead of two.
 pub(super) const CONTRACTION: &str = "fuse_multiply_adds";
 /// The pass that makes products of quotients by constants, which are exact to 2 ulp alone.

@@ -130,7 +130,7 @@ fn find(func: &TileFunction, inst: Inst, position: usize, floats: bool) -> Optio
 }
 
 /// Whether a reduction of one operand combines elements with an op alone.
-fn is_sum(func: &TileFunction, inst: Inst, op: TileOp) -> bool {
+pub(super) fn is_sum(func: &TileFunction, inst: Inst, op: TileOp) -> bool {
     let data = &func.dfg.insts[inst];
     let [call] = &data.blocks[..] else {
         return false;

@@ -31,6 +31,7 @@ pub mod rotate_loops;
 pub mod settle_asserts;
 pub mod share_operands;
 pub mod simplify;
+pub mod spread_sums;
 pub mod start_dots;
 
 mod edit;
