@@ -73,7 +73,10 @@ fn mistakes_in_lines_are_named() {
         ("x=f32[4] strange", "what the buffer holds"),
         ("x", "expected `=`"),
         ("grid(1", "expected `)`"),
-        ("x=f32[4] zeros ; out within 2", "expected `expect NAME = [..]`"),
+        (
+            "x=f32[4] zeros ; out within 2",
+            "expected `expect NAME = [..]`",
+        ),
         (
             "x=f32[4] zeros ; expect x within 2",
             "expected exact, stated, ulp N",
