@@ -120,7 +120,9 @@ def together(a, b, weak=True):
     """The type that two operands are computed in."""
     ta, tb = type_of(a), type_of(b)
     if weak:
-        rank = {True: lambda t: 0 if t is BOOL else 2 if t is FLOAT else 1}[True]
+        def rank(t):
+            return 0 if t is BOOL else 2 if t is FLOAT else 1
+
         for x, y, tx, ty in ((a, b, ta, tb), (b, a, tb, ta)):
             if isinstance(x, Number) and not isinstance(y, Number) and rank(ty) <= rank(tx):
                 bits = tx.primitive_bitwidth
@@ -251,10 +253,7 @@ class Typed(ast.NodeTransformer):
         old = ast.Name(node.target.id, ast.Load())
         return ast.Assign([node.target], self.call("_settled", ast.BinOp(old, node.op, node.value)))
 
-    def visit_NamedExpr(self, node):
-        self.generic_visit(node)
-        node.value = self.call("_settled", node.value)
-        return node
+    visit_NamedExpr = visit_Assign
 
     def visit_Return(self, node):
         self.generic_visit(node)
@@ -300,6 +299,14 @@ class Pointer:
         return Pointer(self.memory, self.at + raw(offset))
 
 
+def extreme(function):
+    """The larger or smaller of two, in the type of both."""
+    def method(a, b):
+        dtype = together(a, b, weak=False)
+        return Number(function(converted(a, dtype), converted(b, dtype)), dtype)
+    return method
+
+
 class Language:
     """The functions of `tl` that such kernels call."""
     constexpr = object()
@@ -335,16 +342,6 @@ class Language:
             return Number(np.sum(value.value, axis, dtype=KINDS[dtype.name]), dtype)
 
     @staticmethod
-    def maximum(a, b):
-        dtype = together(a, b, weak=False)
-        return Number(np.maximum(converted(a, dtype), converted(b, dtype)), dtype)
-
-    @staticmethod
-    def minimum(a, b):
-        dtype = together(a, b, weak=False)
-        return Number(np.minimum(converted(a, dtype), converted(b, dtype)), dtype)
-
-    @staticmethod
     def join(a, b):
         dtype = together(a, b)
         return Number(np.stack([converted(a, dtype), converted(b, dtype)], -1), dtype)
@@ -364,6 +361,7 @@ class Language:
         if not test:
             raise Open("an assertion fails")
 
+    maximum, minimum = staticmethod(extreme(np.maximum)), staticmethod(extreme(np.minimum))
     cast = staticmethod(cast)
     static_range = range
     range = Counted

@@ -405,8 +405,9 @@ or the command line does:
 Each parameter that is no constant gets a number, `null`, or TYPE[LENGTH] with what it holds: poison, zeros, const(1.5),
 iota(0), normal(SEED), uniform(SEED,LOW,HIGH) or a list [1,2,3]. After `;` stands what is expected: `expect out = [1,2,3]`,
 `expect out within rel 1e-6`, `expect error WORDS`, `expect printed LINE`. In a .tir file the line is `; run: grid(4) ..`.
-What no `expect` is about is compared within the bounds that the ops of the kernel state (the table counts elements that have none);
---exact compares bits.
+Lists, the emulator and the GPU are compared with the interpreter as `expect out within ..` says, and without it within the bounds that
+the ops of the kernel state; the table counts elements that have none, and names the line. --exact compares bits. In a list `poison`
+is what nobody wrote, and `any` fits all.
 
 A parameter that the signature fixes (`i32:1`, a constant) is left out, or repeats its value. A tensor descriptor `d` of a signature is several parameters:
 `d` is its buffer, `d_size0`, `d_size1`, .. are the tensor's extents, outermost first, and `d_stride0`, .. the elements from one index to the next of

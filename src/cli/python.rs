@@ -121,7 +121,7 @@ mod with_front {
     ) -> Result<(Vec<Run>, Vec<Failure>)> {
         let (mut found, mut unread) = (Vec::new(), Vec::new());
         for (i, line) in text.lines().enumerate() {
-            let Some(rest) = line.trim_start().strip_prefix("# run: ") else {
+            let Some(rest) = line.trim_start().strip_prefix("# run:") else {
                 continue;
             };
             let wrong = |problem: &str| {

@@ -119,7 +119,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
                 if ran.failures.is_empty() {
                     write_out(None, &format!("{tables}{}: ok\n", ran.source.name))?;
                 } else {
-                    say(tables.trim_end());
+                    if !tables.is_empty() {
+                        say(tables.trim_end());
+                    }
                     code = code.max(1);
                 }
             }

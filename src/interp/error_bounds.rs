@@ -132,7 +132,8 @@ pub(super) fn ulp(scalar: Scalar, x: f64) -> f64 {
         x if x < f64::MIN_POSITIVE => least,
         x => (((x.to_bits() >> 52) as i32) - 1023).max(least),
     };
-    2.0f64.powi(exponent - format.mantissa_bits as i32)
+    // `powi` may come by way of the reciprocal, which is infinite for the least numbers of f64.
+    f64::from(exponent - format.mantissa_bits as i32).exp2()
 }
 
 /// The least number that has all its bits.

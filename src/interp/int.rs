@@ -3,7 +3,7 @@
 //! Every function takes the width in bits and operands whose upper bits are zero. Upper bits of a result
 //! may hold anything: the caller cuts them off.
 
-use super::Undefined;
+use super::Open;
 
 /// `x` without the bits above the width.
 pub(super) fn low_bits(bits: u32, x: u64) -> u64 {
@@ -32,11 +32,11 @@ pub(super) fn mul(_: u32, a: u64, b: u64) -> u64 {
 }
 
 /// What quotient and remainder of two numbers are where they are not defined.
-pub(super) fn undefined(is_signed: bool, bits: u32, a: u64, b: u64) -> Option<Undefined> {
+pub(super) fn undefined(is_signed: bool, bits: u32, a: u64, b: u64) -> Option<Open> {
     let least = signed(bits, a) == i64::MIN >> (64 - bits);
     match b {
-        0 => Some(Undefined::ByZero),
-        _ if is_signed && least && signed(bits, b) == -1 => Some(Undefined::Overflow),
+        0 => Some(Open::ByZero),
+        _ if is_signed && least && signed(bits, b) == -1 => Some(Open::Overflow),
         _ => None,
     }
 }

@@ -22,6 +22,7 @@
 //!
 //! Grids that CUDA does not launch are refused. Before anything runs, the function is verified ([`crate::verify`]); one that breaks a rule is an error.
 
+mod bounded;
 mod error;
 mod error_bounds;
 mod exec;
@@ -33,11 +34,12 @@ mod races;
 #[cfg(test)]
 mod tests;
 
+pub use bounded::{Bounded, Cause, Distance, Open};
 pub use error::{FaultSite, InterpError, InterpErrorKind, OtherProgram};
 pub use memory::{Memory, MemoryError};
 
 use crate::ir::dfg::SourceLoc;
-use crate::ir::entities::{AnyEntity, Inst};
+use crate::ir::entities::AnyEntity;
 use crate::ir::function::{ParamHints, TileFunction};
 use crate::ir::types::{Elem, Scalar, TileType};
 use crate::verify::{VerifierErrors, verify};
@@ -124,25 +126,7 @@ pub struct Stats {
     /// Bytes of memory that were written, likewise.
     pub bytes_written: u64,
     /// The first instruction that made a quotient or remainder of integers that is not defined: others may give another number.
-    pub undefined: Option<(Inst, Undefined)>,
-}
-
-/// Why a quotient or remainder of integers is not defined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undefined {
-    /// It is one by zero.
-    ByZero,
-    /// The least signed number is divided by -1.
-    Overflow,
-}
-
-/// How far elements of memory may be from what the interpreter left and still keep the bounds that the ops state.
-#[derive(Clone, Debug, Default)]
-pub struct Bounded {
-    /// By address: what type the element was stored as, and the distance. What is not there is exact.
-    pub elements: rustc_hash::FxHashMap<u64, (Scalar, f64)>,
-    /// Whether something was printed that has a bound.
-    pub is_printed: bool,
+    pub undefined: Option<Cause>,
 }
 
 /// As [`run`], and tells how far other executors may be from it; `fused` is whether they may contract. Where a value with
@@ -151,8 +135,10 @@ pub struct Bounded {
 /// Each value has a *slack* for each element, 0 where it is exact. The result of an op is computed for all combinations of
 /// operands moved by their slack up and down; the largest distance from the result, and what the op states as its own
 /// error, are the result's slack. That is sound where ops are monotone within the slack; a quotient by what may be zero,
-/// remainders, bitwise ops, angles that are not known to a sixteenth, and quotients of integers by zero have no bound. One value that is both operands moves as one, but
-/// what two operands have in common is not seen: bounds err on the large side.
+/// remainders, bitwise ops, angles that are not known to a sixteenth, and quotients of integers by zero have no bound, nor has what
+/// integer arithmetic makes of such a number. Where it began goes along as the [`Cause`], also into what has a bound again, as a
+/// comparison has. One value that is both operands moves as one, but what two operands have in common is not seen: bounds err on the
+/// large side.
 ///
 /// - An op that rounds correctly states nothing; a product may be exact where it may be contracted (half an ulp).
 /// - Other functions err by what the op table states, and the interpreter's rounding.
@@ -162,6 +148,7 @@ pub struct Bounded {
 ///   reductions that a loop carries, and atomic sums. Where some order of any region has partial results (of a scan those of
 ///   neighbours, of a reduction those of any elements) beyond the largest number, and others have not, there is no bound, nor where the
 ///   region computes what cannot be followed. Partial results below the normal numbers widen the bound by what may be lost of them.
+///   Whether the region does what it must is tried with the elements: where it does not, there is no bound either ([`Open::Order`]).
 /// - `dot` errs by what [`crate::ir`] states.
 pub fn run_bounded(
     func: &TileFunction,

@@ -113,6 +113,8 @@ pub struct Effects {
     accesses: [Option<StatedAccess>; 2],
     /// Whether the two operands may be exchanged.
     pub commutes: bool,
+    /// Whether its result has the elements of its operand and no others, in another shape or layout.
+    pub keeps: bool,
     /// Whether what it begins is done by an engine and not by the threads.
     pub engine: bool,
     /// What computing an element costs, in instructions of one cycle.
@@ -127,6 +129,7 @@ impl Effects {
             class,
             accesses: [None; 2],
             commutes: false,
+            keeps: false,
             engine: false,
             cost: 1,
             again: None,
@@ -164,6 +167,11 @@ impl Effects {
         self
     }
 
+    pub(super) const fn keeps(mut self) -> Effects {
+        self.keeps = true;
+        self
+    }
+
     pub(super) const fn engine(mut self) -> Effects {
         self.engine = true;
         self
@@ -195,6 +203,11 @@ impl OpInfo {
     pub fn only_reads(&self) -> bool {
         let mut accesses = self.effects.accesses();
         self.effects.class == OpClass::Memory && accesses.all(|access| access.how == How::Read)
+    }
+
+    /// Whether the result has the elements of the operand and no others, in another shape or layout.
+    pub fn keeps_elements(&self) -> bool {
+        self.effects.keeps
     }
 
     /// Whether the op owns regions.

@@ -5,6 +5,7 @@ use super::ast::{
     At, RawAttr, RawBlock, RawExtent, RawFunction, RawInst, RawLayout, RawLiteral, RawMap,
     RawParam, RawPartition, RawSlot, RawTarget, RawType,
 };
+use super::closest::did_you_mean_format;
 use super::lexer::{Token, TokenKind, unquote};
 use super::parse::{Code, MAX_ERRORS, MAX_NESTING, ParseError, Pos};
 use super::quote::quoted;
@@ -735,9 +736,10 @@ fn unknown_type(name: &str, pos: Pos) -> ParseError {
     }
     let known: Vec<&str> = Scalar::ALL.iter().map(|s| s.name()).collect();
     let message = format!(
-        "unknown type `{}`; known are {}, ptr<..> and token",
+        "unknown type `{}`; known are {}, ptr<..> and token{}",
         quoted(name),
-        known.join(", ")
+        known.join(", "),
+        did_you_mean_format(name)
     );
     ParseError::new(Code::Type, pos, message)
 }

@@ -140,7 +140,12 @@ fn parse_int(text: &str, scalar: Scalar) -> Result<u64, String> {
 }
 
 fn not_a(text: &str, elem: Elem) -> String {
-    format!("{} is not a number of type {elem}", quoted(text))
+    let word = text.trim_start_matches(['-', '+']).to_ascii_lowercase();
+    let hint = match word.as_str() {
+        "nan" | "inf" | "infinity" if elem.is_float() => "; write nan, inf or -inf",
+        _ => "",
+    };
+    format!("{} is not a number of type {elem}{hint}", quoted(text))
 }
 
 #[cfg(test)]

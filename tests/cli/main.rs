@@ -2,6 +2,7 @@
 #[cfg(feature = "triton")]
 mod bench;
 mod commands;
+mod expect;
 mod json;
 #[cfg(feature = "triton")]
 mod promoted;

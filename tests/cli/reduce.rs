@@ -137,7 +137,7 @@ fn a_difference_is_reduced_and_what_is_right_is_not() {
     let expecting = folder.file("expecting.tir", &text);
     let expecting = expecting.to_str().expect("plain");
     let words = "a run line fails without the compiler, and so either the kernel or the line is to be mended, not reduced: \
-                 line 1: interpreter: `x`: 256 elements, not 1";
+                 line 1: interpreter: `x`: 1 elements are stated of a buffer of 256";
     check_failure(&["reduce", expecting, "-o", out], "", 1, words);
     // Of several lines the one that fails is named, as it stands in the file.
     let fails = "; run: grid(1) x=f32[256] zeros n=256 ; expect x = [1]\n";

@@ -682,27 +682,30 @@ fn small_boxes_come_beside_large_ones() {
     }
 }
 
-/// Boxes of 1 KB that four products of one iteration read come together; of 512 bytes each they are too small even so.
-#[test]
-fn small_boxes_come_together() {
+/// The product with packed operands of the examples, on sm_90a with four warps.
+fn int4_matmul(group: u32, stages: u8) -> CompiledKernel {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/packed.py");
     let text = std::fs::read_to_string(path).expect("the examples are there");
     let module = Module::parse(path, &text).expect("the file parses");
+    let signature = format!(
+        "*fp32:16, *fp16:16, *u16:16, *fp16:16, *u8:16, i32:16, i32:16, i32:16, {group}, 16, 64, 4"
+    );
+    let args = parse_signature(&signature).expect("the signature parses");
+    let mut spec = Specialization::new(args, Target::SM_90A);
+    (spec.num_warps, spec.num_stages) = (4, Some(stages));
+    let kernel = module.lower(Some("int4_matmul"), &spec);
+    compiled(&kernel.expect("it is right"), Target::SM_90A)
+}
+
+/// Boxes of 1 KB that four products of one iteration read come together; of 512 bytes each they are too small even so.
+#[test]
+fn small_boxes_come_together() {
     for (group, boxes) in [(128, 4), (64, 0)] {
-        let signature = format!(
-            "*fp32:16, *fp16:16, *u16:16, *fp16:16, *u8:16, i32:16, i32:16, i32:16, {group}, 16, 64, 4"
-        );
-        let args = parse_signature(&signature).expect("the signature parses");
-        let mut spec = Specialization::new(args, Target::SM_90A);
-        (spec.num_warps, spec.num_stages) = (4, Some(3));
-        let kernel = module.lower(Some("int4_matmul"), &spec);
-        let kernel = compiled(&kernel.expect("it is right"), Target::SM_90A);
-        let first = kernel.ptx.find("wgmma.mma_async");
-        let last = kernel.ptx.rfind("wgmma.mma_async");
+        let ptx = int4_matmul(group, 3).ptx;
+        let first = ptx.find("wgmma.mma_async");
+        let last = ptx.rfind("wgmma.mma_async");
         let (first, last) = first.zip(last).expect("four warps multiply");
-        let copies = kernel.ptx[first..last]
-            .matches("mbarrier::complete_tx")
-            .count();
+        let copies = ptx[first..last].matches("mbarrier::complete_tx").count();
         assert_eq!(copies, boxes, "groups of {group}");
     }
 }
@@ -710,26 +713,10 @@ fn small_boxes_come_together() {
 /// A few numbers that copies cannot move: where a ring has an entry for it, an iteration stores what the one before loaded.
 #[test]
 fn a_few_numbers_have_an_iteration_more_to_arrive() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/packed.py");
-    let text = std::fs::read_to_string(path).expect("the examples are there");
-    let module = Module::parse(path, &text).expect("the file parses");
     for (stages, is_held) in [(2, false), (3, true)] {
-        let signature =
-            "*fp32:16, *fp16:16, *u16:16, *fp16:16, *u8:16, i32:16, i32:16, i32:16, 64, 16, 64, 4";
-        let args = parse_signature(signature).expect("the signature parses");
-        let mut spec = Specialization::new(args, Target::SM_90A);
-        (spec.num_warps, spec.num_stages) = (4, Some(stages));
-        let kernel = module.lower(Some("int4_matmul"), &spec);
-        let kernel = compiled(&kernel.expect("it is right"), Target::SM_90A);
-        let first = kernel
-            .ptx
-            .find("wgmma.mma_async")
-            .expect("four warps multiply");
-        let at = |op: &str| {
-            kernel.ptx[first..]
-                .find(op)
-                .expect("scales come by registers")
-        };
+        let ptx = int4_matmul(64, stages).ptx;
+        let first = ptx.find("wgmma.mma_async").expect("four warps multiply");
+        let at = |op: &str| ptx[first..].find(op).expect("scales come by registers");
         let (load, store) = (at("ld.global.b16"), at("st.shared.b16"));
         assert_eq!(store < load, is_held, "{stages} stages");
     }

@@ -325,6 +325,7 @@ mod stub {
     use crate::counting::COUNT;
     use crate::stub::{gpu, run};
     use crate::tools::role;
+    use tilelift::runtime::Arg;
 
     #[test]
     fn maps_are_made_when_what_they_depend_on_changes() {
@@ -434,6 +435,85 @@ mod stub {
         // Without a log, which allocates.
         let test = "maps::stub::a_launch_with_maps_allocates_nothing";
         run(test, "maps", &[("STUB_LOG", "")]);
+    }
+
+    /// A kernel of so many parameters, `x` and numbers, that takes a map of the buffer.
+    fn of_many(params: usize) -> Compiled {
+        let list = |more: &str| {
+            let param = |i: usize| match i {
+                0 => ".param .u64 copy_param_0".to_owned(),
+                _ => format!(".param .u32 copy_param_{i}"),
+            };
+            let all: Vec<String> = (0..params).map(param).collect();
+            let all = all.join(", ") + more;
+            let head = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry copy";
+            &*format!("{head}({all})\n{{ ret; }}\n").leak()
+        };
+        let number = CompiledParam {
+            name: "n",
+            pointer: false,
+            ..PARAM
+        };
+        let mut all = vec![number; params];
+        all[0] = PARAM;
+        let fallback = Compiled {
+            ptx: list(""),
+            params: all.leak(),
+            ..FALLBACK
+        };
+        Compiled {
+            ptx: list(", .param .align 64 .b8 copy_map_0[128]"),
+            maps: &[
+                "{base=p0, offset=0, elem=i32, extents=[p1], strides=[], box=[32], if=le(1, p1)}",
+            ],
+            fallback: Some(Box::leak(Box::new(fallback))),
+            ..fallback
+        }
+    }
+
+    /// More parameters than a launch has room for on the stack arrive in their places, with the map behind them, as do as many as there
+    /// is room for.
+    #[test]
+    fn many_parameters_arrive_with_their_maps() {
+        const SIZES: [usize; 3] = [63, 64, 90];
+        if role().is_some() {
+            let device = gpu(None);
+            let x = Buffer::<i32>::new(&device, 256).expect("there is memory");
+            for params in SIZES {
+                let kernel = copy(&device, &of_many(params));
+                for first in [100, 200] {
+                    let numbers = (1..params).map(|i| Arg::from(first + i as i32));
+                    let args: Vec<Arg<'_>> =
+                        std::iter::once(Arg::from(&x)).chain(numbers).collect();
+                    kernel.run(1, &args[..]).expect("it is launched");
+                }
+            }
+            return;
+        }
+        let test = "maps::stub::many_parameters_arrive_with_their_maps";
+        let Some(log) = run(test, "maps", &[]) else {
+            return;
+        };
+        let launches: Vec<&str> = log.lines().filter(|l| l.starts_with("launch")).collect();
+        assert_eq!(launches.len(), 2 * SIZES.len(), "{log}");
+        let expected = SIZES
+            .iter()
+            .flat_map(|&params| [(params, 100), (params, 200)]);
+        for (launch, (params, first)) in launches.into_iter().zip(expected) {
+            let words: Vec<&str> = launch.split(' ').skip(7).collect();
+            assert_eq!(words.len(), params + 1, "{launch}");
+            for (i, word) in words[..params].iter().enumerate().skip(1) {
+                // Behind the number lies what was there.
+                let low = &word[word.len().saturating_sub(8)..];
+                assert_eq!(
+                    u32::from_str_radix(low, 16),
+                    Ok(first + i as u32),
+                    "{launch}"
+                );
+            }
+            // The stand-in's maps begin with the address.
+            assert_eq!(words[params], words[0], "{launch}");
+        }
     }
 
     #[test]

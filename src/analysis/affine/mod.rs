@@ -29,7 +29,7 @@ use crate::ir::dfg::{InstData, ValueDef};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::Elem;
 use crate::linear_layout::shape::Shape;
 
@@ -243,12 +243,7 @@ impl<'a> Forms<'a> {
         }
         let arg = |i: usize| data.args.get(i).copied();
         match data.op {
-            TileOp::Splat
-            | TileOp::Broadcast
-            | TileOp::ExpandDims
-            | TileOp::Permute
-            | TileOp::Reshape
-            | TileOp::ConvertLayout => {
+            op if op.info().keeps_elements() => {
                 let form = self.form(arg(0)?)?;
                 let name = dims_behind(func, data)?;
                 Some(form.map_dims(|dim| name[usize::from(dim)]))
@@ -463,12 +458,7 @@ impl<'a> Forms<'a> {
             match data.op {
                 TileOp::And => stack.extend(data.args.iter().map(|&arg| (arg, name.clone()))),
                 TileOp::Const if data.value().is_some_and(|bits| bits & 1 == 1) => {}
-                TileOp::Broadcast
-                | TileOp::Splat
-                | TileOp::ExpandDims
-                | TileOp::Permute
-                | TileOp::Reshape
-                | TileOp::ConvertLayout => match dims_behind(self.func, data) {
+                op if op.info().keeps_elements() => match dims_behind(self.func, data) {
                     Some(behind) => {
                         let through = |dim: &Option<u8>| dim.and_then(|d| name[usize::from(d)]);
                         let from = behind.iter().map(through).collect();

@@ -12,7 +12,7 @@ use crate::analysis::axis::Axis;
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Inst, Value};
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::Elem;
 use crate::linear_layout::shape::Shape;
 
@@ -210,15 +210,10 @@ impl<'a, 'f> Reach<'a, 'f> {
                     conds: Vec::new(),
                 }
             }
-            TileOp::Splat
-            | TileOp::Broadcast
-            | TileOp::ExpandDims
-            | TileOp::Permute
-            | TileOp::Reshape
-            | TileOp::ConvertLayout
-            | TileOp::AssumeMultiple
-            | TileOp::AssumeContiguous
-            | TileOp::AssumeConstant => return self.range(arg(0)),
+            op if op.info().keeps_elements() => return self.range(arg(0)),
+            TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => {
+                return self.range(arg(0));
+            }
             TileOp::Sext => return self.widened(inst).or_else(|| self.range(arg(0))),
             TileOp::Zext => return self.widened(inst).or_else(|| self.any(value)),
             TileOp::Itrunc => self.range(arg(0))?,

@@ -12,7 +12,7 @@ use std::mem::take;
 use super::super::error::{Fault, Space};
 use super::super::inst::{Inst, Op, PhaseOp};
 use super::super::mbarrier::{MBarrier, MOST};
-use super::super::race::{CheckedAccess, Observer, PROGRESS, Record, Starting, lanes};
+use super::super::race::{Observer, PROGRESS, Record, Starting, lanes};
 use super::super::sched::{CtaState, Machine, StepResult, Trouble};
 use super::super::warp::{State, Warp};
 use super::access::AccessTarget;
@@ -80,7 +80,7 @@ impl Machine<'_> {
                 }
                 PhaseOp::Invalidate => {
                     self.use_barrier(cta, warp, lane, place)?;
-                    self.note_barrier(cta, warp, lane, inst.line, place)?;
+                    self.note_access(cta, warp, lane, inst.line, place, BYTES, true)?;
                     cta.mbarriers.remove(&place.offset);
                 }
                 PhaseOp::Wait {
@@ -199,36 +199,13 @@ impl Machine<'_> {
             let reason = "it is initialised again without `mbarrier.inval`".to_owned();
             return Err(trouble(lane, place, reason));
         }
-        self.note_barrier(cta, warp, lane, line, place)?;
+        self.note_access(cta, warp, lane, line, place, BYTES, true)?;
         cta.shared.mark(place.offset, BYTES as usize, false);
         let engine = self.agents.start(warp.clock.warp, 1);
         let init = Record::new(warp.clock.warp << 5 | lane, self.now, line);
         cta.mbarriers
             .insert(place.offset, MBarrier::new(count, init, engine));
         Ok(())
-    }
-
-    /// Records the beginning or end of a barrier as a write of its bytes.
-    fn note_barrier(
-        &mut self,
-        cta: &mut CtaState,
-        warp: &Warp,
-        lane: u32,
-        line: u32,
-        place: AccessTarget,
-    ) -> Result<(), Trouble> {
-        if !self.options.check_races {
-            return Ok(());
-        }
-        let access = CheckedAccess {
-            lane,
-            line,
-            read: false,
-            write: true,
-            strong: false,
-            same_value: false,
-        };
-        self.check_race(cta, warp, place, BYTES, access)
     }
 
     /// The barrier at a place, which a lane uses.

@@ -30,6 +30,31 @@ use super::race::{Observer, lanes};
 use super::sched::{CtaState, Machine, StepResult, Trouble};
 use super::warp::{State, Warp};
 
+/// A pattern for the instructions that lanes execute together, which `step` does.
+macro_rules! of_lanes_together {
+    () => {
+        Op::Phase { .. }
+            | Op::Barrier { .. }
+            | Op::Shuffle { .. }
+            | Op::Vote { .. }
+            | Op::Match { .. }
+            | Op::Redux { .. }
+            | Op::Elect { .. }
+            | Op::WarpBarrier { .. }
+            | Op::LoadMatrices { .. }
+            | Op::StoreMatrices { .. }
+            | Op::TurnMatrix { .. }
+            | Op::Multiply { .. }
+            | Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. }
+            | Op::Registers { .. }
+            | Op::ClusterArrive { .. }
+            | Op::ClusterWait { .. }
+    };
+}
+
 impl Warp {
     /// Writes a lane of a destination.
     #[inline]
@@ -128,25 +153,7 @@ impl Machine<'_> {
                     Fault::Unsupported(inst.opcode.to_string()),
                 ));
             }
-            Op::Phase { .. }
-            | Op::Barrier { .. }
-            | Op::Shuffle { .. }
-            | Op::Vote { .. }
-            | Op::Match { .. }
-            | Op::Redux { .. }
-            | Op::Elect { .. }
-            | Op::WarpBarrier { .. }
-            | Op::LoadMatrices { .. }
-            | Op::StoreMatrices { .. }
-            | Op::TurnMatrix { .. }
-            | Op::Multiply { .. }
-            | Op::GroupProduct(_)
-            | Op::GroupFence
-            | Op::GroupCommit
-            | Op::GroupWait { .. }
-            | Op::Registers { .. }
-            | Op::ClusterArrive { .. }
-            | Op::ClusterWait { .. } => {
+            of_lanes_together!() => {
                 let mut group = group;
                 if active != here.mask {
                     // The lanes that skip the instruction go on by themselves.
@@ -551,29 +558,9 @@ impl Machine<'_> {
                 }
             }
             Op::ReplaceMap { .. } => self.replace_map(cta, warp, active, inst)?,
-            Op::Branch { .. }
-            | Op::Exit
-            | Op::Trap
-            | Op::Unsupported
-            | Op::Phase { .. }
-            | Op::Barrier { .. }
-            | Op::Shuffle { .. }
-            | Op::Vote { .. }
-            | Op::Match { .. }
-            | Op::Redux { .. }
-            | Op::Elect { .. }
-            | Op::WarpBarrier { .. }
-            | Op::LoadMatrices { .. }
-            | Op::StoreMatrices { .. }
-            | Op::TurnMatrix { .. }
-            | Op::Multiply { .. }
-            | Op::GroupProduct(_)
-            | Op::GroupFence
-            | Op::GroupCommit
-            | Op::GroupWait { .. }
-            | Op::Registers { .. }
-            | Op::ClusterArrive { .. }
-            | Op::ClusterWait { .. } => unreachable!("handled by `step`"),
+            Op::Branch { .. } | Op::Exit | Op::Trap | Op::Unsupported | of_lanes_together!() => {
+                unreachable!("handled by `step`")
+            }
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! One run line: the reference, and everybody else against it.
 
-use super::compare::{Bound, compare_buffers, compare_values, unbounded};
-use super::exec::{self, ArgValue, At, Executor, Finished, Job, Outcome, Printed};
+use super::compare::Bound;
+use super::exec::{self, At, Executor, Finished, Job, Outcome, Printed};
+use super::judge::Judge;
 use super::parse_line::{Expect, RunLine};
 use super::summary::Summary;
-use super::{Setup, arguments, bound_of, files, interpreter, place_of};
+use super::{Setup, arguments, bound_of, files, place_of, stated};
 use crate::filetest::directive::Note;
 use crate::filetest::{Failure, TestReport};
-use crate::interp::{InterpErrorKind, Undefined};
 use crate::ir::function::TileFunction;
 use crate::limits::RUN_LINE_PROGRAMS;
 use crate::text::parse::{Lines, Pos};
@@ -39,7 +39,7 @@ pub(super) struct Line<'a> {
 
 impl Line<'_> {
     /// The place of a failure, and which line runs it if the place is another.
-    fn place(&self, at: Option<At>) -> (Pos, String) {
+    pub(super) fn place(&self, at: Option<At>) -> (Pos, String) {
         let pos = match (at, self.places) {
             (Some(At::Inst(inst)), Places::Text(lines)) => Some(lines.pos(inst.into())),
             (Some(At::Inst(inst)), Places::Source) => {
@@ -76,7 +76,7 @@ impl Line<'_> {
             let is_name = problem.starts_with("unexpected character");
             here(match is_name {
                 true => format!(
-                    "{problem}; the kernel takes {}",
+                    "{problem}, or write the name that has it in quotes; the kernel takes {}",
                     func.param_names.join(", ")
                 ),
                 false => problem,
@@ -104,11 +104,7 @@ impl Line<'_> {
             Expect::Within(..) | Expect::Values(..) | Expect::File(..) | Expect::Printed(_) => None,
         });
         let mut summary = Summary::new(note.line, &job);
-        let Finished {
-            buffers: expected,
-            printed,
-            variant,
-        } = match (reference.run(&job), expected_error) {
+        let finished = match (reference.run(&job), expected_error) {
             (Outcome::Done(finished), None) => finished,
             (Outcome::Done(_), Some(words)) => {
                 let words = quoted_within(words, SHOWN);
@@ -149,22 +145,17 @@ impl Line<'_> {
             }
         };
         summary.add(reference.name(), "is the reference".to_owned());
-        summary.buffers(&args, &expected);
-        if let Some(printed) = &printed {
+        summary.buffers(&args, &finished.buffers);
+        if let Some(printed) = &finished.printed {
             summary.printed(printed, setup.prints);
         }
         let mut fail = |pos: Pos, message: String| report.failures.push(Failure::at(pos, message));
         for expect in &run.expects {
-            if let Expect::Values(name, texts) = expect
-                && let Err(message) = compare_values(&args, &expected, name, texts)
-            {
-                let message = format!("{}: {message}", reference.name());
-                fail(place_of(note, name), message);
-            }
-        }
-        for expect in &run.expects {
             if let Expect::Printed(line) = expect
-                && !printed.iter().any(|printed| printed.lines.contains(line))
+                && !finished
+                    .printed
+                    .iter()
+                    .any(|printed| printed.lines.contains(line))
             {
                 let line = quoted_within(line, SHOWN);
                 let message = format!("{} does not print `{line}`", reference.name());
@@ -177,14 +168,9 @@ impl Line<'_> {
                 );
             }
         }
-        if let Err(message) = files::save(setup, &args, &expected) {
+        if let Err(message) = files::save(setup, &args, &finished.buffers) {
             fail(note.pos, message);
         }
-        let finished = Finished {
-            buffers: expected,
-            printed,
-            variant,
-        };
         self.compare(&mut job, &run, &finished, &mut summary, report);
         report.runs.push(summary);
         Ok(())
@@ -204,34 +190,28 @@ impl Line<'_> {
             .iter()
             .map(|arg| bound_of(run, arg, self.setup))
             .collect();
-        // Found when something differs, which is seldom, at the price of another run.
-        let mut stated = None;
+        let mut judge = Judge::new(self, job, &bounds, expected);
         for expect in &run.expects {
-            let Expect::File(name, path) = expect else {
+            let Some(name) = stated::name_of(expect) else {
                 continue;
             };
-            let left = files::left(name, path, args, &expected.buffers, self.setup);
-            let left = left.map_err(|message| (place_of(self.note, name), message));
-            let verdict = left.and_then(|buffers| {
-                // It says nothing about what was printed.
-                let found = Finished {
-                    buffers,
-                    printed: None,
-                    variant: String::new(),
-                };
-                let mut is_exact = true;
-                self.judge(job, &bounds, expected, &found, &mut stated, &mut is_exact)?;
-                Ok(is_exact)
-            });
-            let words = match verdict {
-                Ok(true) => "agrees",
-                Ok(false) => "agrees within the bounds of its ops",
-                Err((pos, message)) => {
+            let buffers = stated::buffers(expect, args, &expected.buffers, self.setup);
+            let buffers = match buffers {
+                Ok(buffers) => buffers,
+                Err(message) => {
+                    let pos = place_of(self.note, name);
                     report.failures.push(Failure::at(pos, message));
-                    "differs"
+                    continue;
                 }
             };
-            summary.add(&quoted(path), words.to_owned());
+            let verdict = judge.stated(expect, name, buffers);
+            if let Err((pos, message)) = &verdict {
+                let message = format!("{}: {message}", exec::reference().name());
+                report.failures.push(Failure::at(*pos, message));
+            }
+            if let Expect::File(_, path) = expect {
+                summary.add(&quoted(path), agrees(verdict.ok()).to_owned());
+            }
         }
         for executor in exec::executors() {
             let seeds = if executor.is_seeded() { SEEDS } else { 1 };
@@ -243,7 +223,8 @@ impl Line<'_> {
                 let result = match executor.run(job) {
                     Outcome::Done(found) => {
                         variant.clone_from(&found.variant);
-                        self.judge(job, &bounds, expected, &found, &mut stated, &mut is_exact)
+                        let verdict = judge.executor(&found);
+                        verdict.map(|kept_exactly| is_exact &= kept_exactly)
                     }
                     Outcome::Failed { message, at, .. } => {
                         let (pos, line) = self.place(at);
@@ -264,121 +245,15 @@ impl Line<'_> {
                 }
             }
             let verdict = verdict.unwrap_or_else(|| {
-                let bounds = if is_exact {
-                    ""
-                } else {
-                    " within the bounds of its ops"
-                };
+                let agrees = agrees(Some(is_exact));
                 match seeds {
-                    1 => format!("agrees{bounds}{variant}"),
-                    _ => format!("agrees{bounds} on {seeds} schedules{variant}"),
+                    1 => format!("{agrees}{variant}"),
+                    _ => format!("{agrees} on {seeds} schedules{variant}"),
                 }
             });
             summary.add(executor.name(), verdict);
         }
-        if let Some(Ok(stated)) = &stated {
-            self.add_unbounded(job, &bounds, stated, summary);
-        }
-    }
-
-    /// Says how many elements were not compared, as they have no bound.
-    fn add_unbounded(
-        &self,
-        job: &Job<'_>,
-        bounds: &[Bound],
-        stated: &interpreter::Stated,
-        summary: &mut Summary,
-    ) {
-        let mut undefined = None;
-        let args = job.args.iter().zip(bounds).zip(&stated.distances);
-        for ((arg, bound), distances) in args {
-            let ArgValue::Buffer { scalar, count, .. } = &arg.it else {
-                continue;
-            };
-            let open = unbounded(*scalar, distances);
-            if open == 0 || *bound != Bound::Stated {
-                continue;
-            }
-            let why = undefined.get_or_insert_with(|| self.undefined(job));
-            let name = quoted(&arg.name);
-            summary.add(
-                &name,
-                format!("{open} of {count} elements have no bound and were not compared{why}"),
-            );
-        }
-    }
-
-    /// Which quotient of integers is not defined, for the end of a message; nothing if all are.
-    fn undefined(&self, job: &Job<'_>) -> String {
-        let Some((inst, why)) = interpreter::undefined(job) else {
-            return String::new();
-        };
-        let (pos, _) = self.place(Some(At::Inst(inst)));
-        let divides = match why {
-            Undefined::ByZero => "an integer by zero",
-            Undefined::Overflow => "the least integer by -1",
-        };
-        format!(
-            "; line {} divides {divides}, and what that gives is not defined",
-            pos.line
-        )
-    }
-
-    /// Compares what an executor left with the reference: bit for bit first, and where that fails within the bounds of ops.
-    fn judge(
-        &self,
-        job: &Job<'_>,
-        bounds: &[Bound],
-        expected: &Finished,
-        found: &Finished,
-        stated: &mut Option<Result<interpreter::Stated, String>>,
-        is_exact: &mut bool,
-    ) -> Result<(), (Pos, String)> {
-        let compare = |stated: Option<&interpreter::Stated>| {
-            let distances = stated.map(|stated| &stated.distances[..]);
-            compare_buffers(
-                job.args,
-                bounds,
-                distances,
-                &expected.buffers,
-                &found.buffers,
-            )
-            .map_err(|m| (place_of(self.note, &m.name), m.to_string()))?;
-            let (mut expected, mut found) = (expected.printed.clone(), found.printed.clone());
-            if stated.is_some_and(|stated| stated.is_printed) {
-                // Numbers with a bound are printed with as many digits; that all is printed remains.
-                for printed in [&mut expected, &mut found].into_iter().flatten() {
-                    printed.lines.iter_mut().for_each(String::clear);
-                }
-            }
-            compare_printed(expected.as_ref(), found.as_ref())
-                .map_err(|message| (self.note.pos, message))
-        };
-        let exactly = compare(None);
-        let explained = |(pos, message): (Pos, String)| (pos, message + &self.undefined(job));
-        if exactly.is_ok() || !bounds.contains(&Bound::Stated) {
-            return exactly.map_err(explained);
-        }
-        *is_exact = false;
-        let stated = stated.get_or_insert_with(|| {
-            interpreter::stated(job).map_err(|error| match error.kind {
-                InterpErrorKind::Undecided => {
-                    let (pos, _) = self.place(error.place.inst.map(|(inst, _)| At::Inst(inst)));
-                    format!(
-                        "no bounds follow from the ops, as what line {} executes or accesses depends on a value that they leave \
-                         open: state `expect NAME within BOUND`",
-                        pos.line
-                    )
-                }
-                kind => format!("no bounds follow from the ops: {kind}"),
-            })
-        });
-        match (stated, exactly) {
-            (Ok(stated), _) => compare(Some(stated)),
-            (Err(why), Err((pos, message))) => Err((pos, format!("{message}; {why}"))),
-            (Err(_), Ok(())) => Ok(()),
-        }
-        .map_err(explained)
+        judge.finish(summary);
     }
 
     /// Without a reference: the executors leave what `expect NAME = [..]` says.
@@ -390,8 +265,8 @@ impl Line<'_> {
         report: &mut TestReport,
     ) {
         let line = self.note.line;
-        let is_stated = |expect: &Expect| matches!(expect, Expect::Values(..) | Expect::File(..));
-        if !run.expects.iter().any(is_stated) {
+        let mut expects = run.expects.iter();
+        if !expects.any(|expect| stated::name_of(expect).is_some()) {
             let message =
                 "the interpreter cannot run this; state what comes out, as in `expect x = [1]`";
             return report.fail(line, message);
@@ -406,7 +281,7 @@ impl Line<'_> {
                 let result = match executor.run(job) {
                     Outcome::Done(found) => {
                         printed = found.printed.unwrap_or_default();
-                        compare_stated(run, job.args, &found.buffers, self.setup)
+                        stated::compare(run, job.args, &found.buffers, self.setup)
                             .and_then(|()| files::save(self.setup, job.args, &found.buffers))
                             .map_err(here)
                     }
@@ -439,25 +314,13 @@ impl Line<'_> {
     }
 }
 
-/// Compares buffers with what a line states of them, where there is no reference: the bounds of its ops are not known then.
-pub(super) fn compare_stated(
-    run: &RunLine,
-    args: &[exec::Argument],
-    found: &[Option<exec::Contents>],
-    setup: &Setup<'_>,
-) -> Result<(), String> {
-    for expect in &run.expects {
-        match expect {
-            Expect::Values(name, texts) => compare_values(args, found, name, texts)?,
-            Expect::File(name, path) => {
-                let left = files::left(name, path, args, found, setup)?;
-                let bounds: Vec<Bound> = args.iter().map(|arg| bound_of(run, arg, setup)).collect();
-                compare_buffers(args, &bounds, None, &left, found).map_err(|m| m.to_string())?;
-            }
-            Expect::Within(..) | Expect::Error(_) | Expect::Printed(_) => {}
-        }
+/// Whether somebody agrees with the reference: bit for bit, within the bounds of ops, or not at all.
+fn agrees(is_exact: Option<bool>) -> &'static str {
+    match is_exact {
+        Some(true) => "agrees",
+        Some(false) => "agrees within the bounds of its ops",
+        None => "differs",
     }
-    Ok(())
 }
 
 /// An error for a grid with more programs than anybody wants to wait for.

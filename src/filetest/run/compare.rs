@@ -5,6 +5,7 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use super::exec::{ArgValue, Argument, Contents};
+use crate::interp::{Cause, Distance, Open};
 use crate::ir::types::{Elem, Scalar};
 use crate::text::number;
 use crate::text::quote::quoted;
@@ -18,7 +19,7 @@ pub(super) enum Bound {
     Stated,
     /// As many representable numbers away; the zeros are one number.
     Ulp(u64),
-    /// Away by this part of the reference's size.
+    /// Away by this part of the size of what is expected.
     Relative(f64),
     /// Away by this much.
     Absolute(f64),
@@ -37,8 +38,8 @@ impl fmt::Display for Bound {
     }
 }
 
-/// How far elements of a buffer may be from the reference, and the type that they were stored as; others are exact.
-pub(super) type Distances = FxHashMap<usize, (Scalar, f64)>;
+/// How far elements of a buffer may be from the reference; others are exact.
+pub(super) type Distances = FxHashMap<usize, Distance>;
 
 /// A buffer that is not as expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub(super) struct Mismatch {
     pub(super) name: String,
     /// What is wrong with it.
     pub(super) message: String,
+    /// What the first element that differs is made of that no bound follows for.
+    pub(super) cause: Option<Cause>,
 }
 
 impl fmt::Display for Mismatch {
@@ -71,14 +74,14 @@ pub(super) fn compare_buffers(
         let result = match (expected, found) {
             (Some(expected), Some(found)) => {
                 let stated = stated.and_then(|stated| stated.get(index));
-                let stated = stated.filter(|_| *bound == Bound::Stated);
                 compare_buffer(*scalar, *bound, stated, expected, found)
             }
-            _ => Err("the buffer is missing".to_owned()),
+            _ => Err(("the buffer is missing".to_owned(), None)),
         };
-        result.map_err(|message| Mismatch {
+        result.map_err(|(message, cause)| Mismatch {
             name: arg.name.clone(),
             message,
+            cause,
         })?;
     }
     Ok(())
@@ -90,23 +93,34 @@ fn compare_buffer(
     stated: Option<&Distances>,
     expected: &Contents,
     found: &Contents,
-) -> Result<(), String> {
+) -> Result<(), (String, Option<Cause>)> {
     if expected.len() != found.len() {
-        return Err(format!("{} elements, not {}", found.len(), expected.len()));
+        // Executors leave buffers as long as they are.
+        let message = format!(
+            "{} elements are stated of a buffer of {}",
+            expected.len(),
+            found.len()
+        );
+        return Err((message, None));
     }
+    // What no bound follows for is told whatever the bound, and allowed where it is this.
+    let causes = stated;
+    let stated = stated.filter(|_| bound == Bound::Stated);
     let text = |bits: Option<u64>| match bits {
         Some(bits) => number::print(bits, Elem::Num(scalar)),
         None => "nothing".to_owned(),
     };
     let mut wrong = 0;
     let mut first = None;
+    // Where all that is wrong has no bound but its bits, these are what is told.
+    let mut has_bound = false;
     // The least bound in ulp that allows all; none for what is not near.
     let mut near = NEAR;
     for i in expected.differing(found).flatten() {
         let (e, f) = (expected.get(i), found.get(i));
         let fits = match (e, f) {
             (Some(e), Some(f)) => match stated.and_then(|stated| stated.get(&i)) {
-                Some(&(stored, distance)) => is_near(scalar, stored, distance, e, f),
+                Some(distance) => is_near(scalar, distance, e, f),
                 None => is_within(scalar, bound, e, f),
             },
             (None, None) => true,
@@ -115,6 +129,7 @@ fn compare_buffer(
         if !fits {
             wrong += 1;
             first.get_or_insert((i, e, f));
+            has_bound |= stated.is_some_and(|stated| stated.contains_key(&i));
             near = match (e, f) {
                 (Some(e), Some(f)) => near_enough(near, |n| is_within(scalar, Bound::Ulp(n), e, f)),
                 _ => &[],
@@ -124,11 +139,16 @@ fn compare_buffer(
     match first {
         None => Ok(()),
         Some((i, e, f)) => {
+            let bound = match bound {
+                Bound::Stated if !has_bound => Bound::Exact,
+                bound => bound,
+            };
             let hint = match near {
                 _ if bound == Bound::Stated => {
                     let distance = stated.and_then(|stated| stated.get(&i));
-                    distance.map_or(String::new(), |(_, distance)| {
-                        format!(" (bound {distance:.3e})")
+                    let distance = distance.filter(|distance| distance.by.is_finite());
+                    distance.map_or(String::new(), |distance| {
+                        format!(" (bound {:.3e})", distance.by)
                     })
                 }
                 [n, ..] if scalar.is_float() && bound == Bound::Exact => {
@@ -136,12 +156,14 @@ fn compare_buffer(
                 }
                 _ => String::new(),
             };
-            Err(format!(
+            let message = format!(
                 "{wrong} of {} elements are not {bound}; the first is [{i}], {} instead of {}{hint}",
                 expected.len(),
                 text(f),
                 text(e)
-            ))
+            );
+            let cause = causes.and_then(|causes| causes.get(&i)?.cause);
+            Err((message, cause))
         }
     }
 }
@@ -155,54 +177,51 @@ fn near_enough(bounds: &[u64], fits: impl Fn(u64) -> bool) -> &[u64] {
     &bounds[first.unwrap_or(bounds.len())..]
 }
 
-/// Compares what the reference left in a buffer with numbers in text form.
-pub(super) fn compare_values(
-    args: &[Argument],
-    expected: &[Option<Contents>],
-    name: &str,
-    texts: &[String],
-) -> Result<(), String> {
-    for (arg, contents) in args.iter().zip(expected) {
-        let (ArgValue::Buffer { scalar, .. }, Some(contents)) = (&arg.it, contents) else {
-            continue;
-        };
-        if arg.name != name {
-            continue;
-        }
-        let elem = Elem::Num(*scalar);
-        let stated = texts.iter().map(|text| match text.as_str() {
-            "poison" => Ok(None),
-            _ => number::parse(text, elem).map(Some),
-        });
-        let stated: Vec<Option<u64>> = stated.collect::<Result<_, String>>()?;
-        let stated = Contents::new(*scalar, stated.into_iter());
-        return compare_buffer(*scalar, Bound::Exact, None, &stated, contents)
-            .map_err(|message| format!("`{}`: {message}", quoted(name)));
+/// How many elements nothing is known of, beside those that are not defined, and what the first of them comes from.
+pub(super) fn unbounded(scalar: Scalar, distances: &Distances) -> (usize, Option<Cause>) {
+    counted(distances, |distance| {
+        !is_undefined(distance) && is_open(scalar, distance)
+    })
+}
+
+/// How many elements are made of what is not defined, and what the first of them comes from.
+pub(super) fn undefined(distances: &Distances) -> (usize, Option<Cause>) {
+    counted(distances, is_undefined)
+}
+
+fn counted(distances: &Distances, is_meant: impl Fn(&Distance) -> bool) -> (usize, Option<Cause>) {
+    let meant = distances.iter().filter(|(_, distance)| is_meant(distance));
+    let first = meant.clone().min_by_key(|(index, _)| **index);
+    let cause = first.and_then(|(_, distance)| distance.cause);
+    (meant.count(), cause)
+}
+
+/// Whether there is no right number.
+pub(super) fn is_undefined(distance: &Distance) -> bool {
+    distance.cause.is_some_and(|cause| cause.why.is_undefined())
+}
+
+/// Whether nothing is known of an element of a type. Where a region does not do what it must, there is a right number nonetheless,
+/// or else that would not show.
+fn is_open(scalar: Scalar, distance: &Distance) -> bool {
+    if distance.cause.is_some_and(|cause| cause.why == Open::Order) {
+        return false;
     }
-    Err(format!("there is no buffer `{}`", quoted(name)))
-}
-
-/// Elements that nothing is known of.
-pub(super) fn unbounded(scalar: Scalar, distances: &Distances) -> usize {
-    let all = distances.values();
-    all.filter(|&&(stored, distance)| is_open(scalar, stored, distance))
-        .count()
-}
-
-/// Whether nothing is known of an element of a type, by the type that it was stored as and its distance.
-fn is_open(scalar: Scalar, stored: Scalar, distance: f64) -> bool {
-    distance.is_infinite() || (stored != scalar && stored.is_float())
+    distance.by.is_infinite() || (distance.stored != scalar && distance.stored.is_float())
 }
 
 /// Whether an element is as far from the reference as its bound allows, which is one of the type it was stored as.
-fn is_near(scalar: Scalar, stored: Scalar, distance: f64, expected: u64, found: u64) -> bool {
-    if is_open(scalar, stored, distance) {
+fn is_near(scalar: Scalar, distance: &Distance, expected: u64, found: u64) -> bool {
+    if is_open(scalar, distance) {
         return true;
     }
-    let steps = distance.ceil() as u64;
+    let Distance { stored, by, .. } = *distance;
+    if by.is_infinite() {
+        return is_within(scalar, Bound::Exact, expected, found);
+    }
     let bound = match scalar.is_float() && !stored.is_float() {
-        true => Bound::Ulp(steps),
-        false => Bound::Absolute(distance),
+        true => Bound::Ulp(by.ceil() as u64),
+        false => Bound::Absolute(by),
     };
     is_within(scalar, bound, expected, found)
 }

@@ -6,6 +6,7 @@ use super::named::named_address;
 use crate::compile::{CompiledKernel, KernelMeta, compile};
 use crate::device_print::{self, Log, Site};
 use crate::emu;
+use crate::interp::Cause;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::types::Scalar;
@@ -146,6 +147,8 @@ pub(super) struct Finished {
     pub(super) printed: Option<Printed>,
     /// Which of its variants ran, behind what is said of the run; empty of a kernel that has one.
     pub(super) variant: String,
+    /// The first quotient of integers that is not defined, if the executor knows and there is one.
+    pub(super) undefined: Option<Cause>,
 }
 
 /// The lines that a kernel printed, by place, program and element.
@@ -174,6 +177,7 @@ impl Finished {
             buffers,
             printed: log.map(|log| Printed::of(log, sites)),
             variant: String::new(),
+            undefined: None,
         })
     }
 }

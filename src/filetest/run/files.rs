@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::Setup;
-use super::exec::{ArgValue, Argument, Contents};
+use super::exec::{ArgValue, Argument, Contents, from_bytes};
 use super::npy::{self, Array};
 use crate::ir::types::Scalar;
 use crate::limits::RUN_LINE_BYTES;
@@ -27,6 +27,7 @@ pub(super) fn read_any(path: &str, setup: &Setup<'_>) -> Result<(Scalar, Array),
 
 fn read_bytes(path: &str, setup: &Setup<'_>) -> Result<Vec<u8>, String> {
     let place = setup.folder.unwrap_or(Path::new("")).join(path);
+    let shown = quoted(&place.to_string_lossy());
     let mut bytes = Vec::new();
     // A little more than the elements, for the header; what is longer shows by what is missing.
     let most = RUN_LINE_BYTES as u64 + (1 << 20);
@@ -34,34 +35,19 @@ fn read_bytes(path: &str, setup: &Setup<'_>) -> Result<Vec<u8>, String> {
     let read = file.and_then(|file| file.take(most).read_to_end(&mut bytes));
     match read {
         Ok(_) => Ok(bytes),
-        Err(error) => Err(format!("{}: {error}", quoted(path))),
+        Err(error) => Err(format!("{shown}: {error}")),
     }
 }
 
-/// What another program left: a buffer as a file has it, beside the others as they are.
-pub(super) fn left(
-    name: &str,
+/// The elements of the array in a file.
+pub(super) fn elements(
     path: &str,
-    args: &[Argument],
-    others: &[Option<Contents>],
+    scalar: Scalar,
     setup: &Setup<'_>,
-) -> Result<Vec<Option<Contents>>, String> {
-    let mut buffers = others.to_vec();
-    for (arg, contents) in args.iter().zip(&mut buffers) {
-        let ArgValue::Buffer { scalar, .. } = &arg.it else {
-            continue;
-        };
-        if arg.name == name {
-            let array = read(path, *scalar, setup)?;
-            let element = |bytes: &[u8]| {
-                let bytes = bytes.iter().rev();
-                Some(bytes.fold(0, |bits, &byte| bits << 8 | u64::from(byte)))
-            };
-            let elements = array.bytes.chunks_exact(scalar.bytes() as usize);
-            *contents = Some(Contents::new(*scalar, elements.map(element)));
-        }
-    }
-    Ok(buffers)
+) -> Result<Vec<Option<u64>>, String> {
+    let array = read(path, scalar, setup)?;
+    let elements = array.bytes.chunks_exact(scalar.bytes() as usize);
+    Ok(elements.map(|bytes| Some(from_bytes(bytes))).collect())
 }
 
 /// Writes the buffers that are asked for.

@@ -8,7 +8,6 @@ use super::exec::{
 use super::named::named_address;
 use crate::device_print::{self, Site};
 use crate::interp;
-use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 
 /// Memory of the interpreter that holds the buffers, and the address for each argument.
@@ -30,16 +29,6 @@ fn passed(args: &[Argument], addresses: &[u64]) -> Vec<interp::Arg> {
         ArgValue::Null | ArgValue::Buffer { .. } => interp::Arg::Ptr(address),
     });
     args.collect()
-}
-
-/// The first instruction that made a quotient or remainder of integers that is not defined, of a job that the interpreter has run
-/// to its end.
-pub(super) fn undefined(job: &Job<'_>) -> Option<(Inst, interp::Undefined)> {
-    let (mut memory, addresses) = interpreted(job.args).ok()?;
-    let stats = interpret(job, &addresses, |launch, options| {
-        interp::run(job.func, launch, &mut memory, options)
-    });
-    stats.ok()?.undefined
 }
 
 /// What the interpreter counts of a launch. Races are not looked for, so that large ones are counted in time.
@@ -183,20 +172,23 @@ impl Executor for Interpreter {
             .into_iter()
             .map(|(_, s)| s)
             .collect();
-        if let Err(error) = ran {
-            if let interp::InterpErrorKind::NotExecutable(_) = error.kind {
-                return Outcome::NotExecutable(error.to_string());
+        let stats = match ran {
+            Ok(stats) => stats,
+            Err(error) => {
+                if let interp::InterpErrorKind::NotExecutable(_) = error.kind {
+                    return Outcome::NotExecutable(error.to_string());
+                }
+                let advice = match error.kind {
+                    interp::InterpErrorKind::StepLimit(_) => STEPS_ADVICE.to_owned(),
+                    _ => named_place(job, &addresses, &error.kind),
+                };
+                return Outcome::Failed {
+                    message: format!("{}{}{advice}", who(job, &error.place), error.kind),
+                    at: error.place.inst.map(|(inst, _)| At::Inst(inst)),
+                    printed: Printed::of(&memory.take_log(), &sites),
+                };
             }
-            let advice = match error.kind {
-                interp::InterpErrorKind::StepLimit(_) => STEPS_ADVICE.to_owned(),
-                _ => named_place(job, &addresses, &error.kind),
-            };
-            return Outcome::Failed {
-                message: format!("{}{}{advice}", who(job, &error.place), error.kind),
-                at: error.place.inst.map(|(inst, _)| At::Inst(inst)),
-                printed: Printed::of(&memory.take_log(), &sites),
-            };
-        }
+        };
         let outputs = job
             .args
             .iter()
@@ -210,6 +202,10 @@ impl Executor for Interpreter {
                 ArgValue::Scalar { .. } | ArgValue::Null => None,
             });
         let buffers = outputs.collect();
-        Finished::outcome(buffers, Some(&memory.take_log()), &sites)
+        let mut outcome = Finished::outcome(buffers, Some(&memory.take_log()), &sites);
+        if let Outcome::Done(finished) = &mut outcome {
+            finished.undefined = stats.undefined;
+        }
+        outcome
     }
 }

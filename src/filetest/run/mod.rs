@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Every parameter gets an argument by its name, in any order: a number for a scalar, `null` or a buffer for
-//! a pointer. A buffer states element type and length and what it holds:
+//! a pointer. A name that is no word stands in quotes (`"größe"=3`). A buffer states element type and length and what it holds:
 //! - `poison`: nothing; reading an element that nobody wrote is an error;
 //! - `zeros`, `const(c)`, `iota(start)`, a list `[1,2,3]` as long as the buffer;
 //! - `normal(seed)`: mean 0, deviation 1; `uniform(seed,lo,hi)`: for integers both ends included;
@@ -31,15 +31,19 @@
 //!
 //! `stated` is what follows for each element from the bounds that the ops of the kernel state:
 //! [`interp::run_bounded`](crate::interp::run_bounded) says how. Where nothing with a bound goes into an element it is exact, and so
-//! are integers and copies. Elements of which nothing is known are not compared; the summary has their number, and a division of
-//! integers by zero that they may come from. Where a value with a bound decides what is executed or which address is accessed, nothing follows and
+//! are integers and copies. Elements of which nothing is known are not compared; the summary has their number, and the op that
+//! leaves them open. Where a value with a bound decides what is executed or which address is accessed, nothing follows and
 //! all is compared bit for bit.
+//!
+//! A quotient or remainder of integers by zero is not defined, nor is what is made of it. The summary says so of what is stored, with
+//! the line of the division.
 //!
 //! What the reference leaves unwritten, the others must not write, and nobody writes outside of buffers. All print the same
 //! lines, in whatever order.
-//! `expect NAME = [..]` states the elements themselves, which keeps the reference honest; a kernel with inline PTX, which
-//! the interpreter cannot run, is held against these alone. `expect NAME = @FILE` is what another program left in that buffer, and
-//! is judged as an executor is, within the same bound. `expect printed LINE` states a line that is printed.
+//! `expect NAME = [..]` states the elements themselves, which keeps the reference honest, and `expect NAME = @FILE` what another
+//! program left in that buffer. Both are judged as an executor is, within the same bound; a kernel with inline PTX, which
+//! the interpreter cannot run, is held against these alone. In a list `poison` is what nobody wrote, and `any` what is not compared:
+//! a number for what is not defined is an error. `expect printed LINE` states a line that is printed.
 
 mod against_reference;
 mod compare;
@@ -50,12 +54,14 @@ mod fill;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod interpreter;
+mod judge;
 pub(crate) mod launch;
 mod map;
 mod named;
 mod npy;
 mod parse_line;
 mod ptx;
+mod stated;
 mod summary;
 #[cfg(feature = "triton")]
 pub(crate) mod untyped;
@@ -74,7 +80,7 @@ use crate::settings::{Options, Target};
 use crate::text::closest::{closest, did_you_mean};
 use crate::text::number;
 use crate::text::parse::{ParsedFile, Pos};
-use crate::text::quote::quoted;
+use crate::text::quote::{listed, quoted};
 use crate::verify::verify;
 
 pub use edited::{Left, run_edited};
@@ -379,8 +385,18 @@ fn check_names(run: &RunLine, setup: &Setup<'_>) -> Result<(), String> {
         };
         for name in expected {
             if !is_buffer(name) {
+                let buffers = run.args.iter().map(|(name, _)| name.as_str());
+                let buffers = buffers.filter(|name| is_buffer(&(*name).to_owned()));
+                let meant = closest(name, buffers.clone());
+                let there = match (meant, buffers.collect::<Vec<_>>()) {
+                    (Some(meant), _) => did_you_mean(quoted(meant)),
+                    (None, buffers) if buffers.is_empty() => "there is none".to_owned(),
+                    (None, buffers) => format!("there is {}", listed(buffers.into_iter())),
+                };
                 let name = quoted(name);
-                return Err(format!("there is no buffer `{name}` to expect anything of"));
+                return Err(format!(
+                    "there is no buffer `{name}` to expect anything of; {there}"
+                ));
             }
         }
     }

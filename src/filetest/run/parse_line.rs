@@ -6,7 +6,8 @@ use super::map::MapSpec;
 use crate::grid;
 use crate::ir::types::Scalar;
 use crate::limits::RUN_LINE_BYTES;
-use crate::text::lexer::{Token, TokenKind, lex};
+use crate::text::closest::did_you_mean_format;
+use crate::text::lexer::{Token, TokenKind, lex, unquote};
 use crate::text::quote::quoted;
 
 /// What a `; run:` line says.
@@ -79,54 +80,94 @@ impl RunLine {
             expects: Vec::new(),
         };
         let (text, files) = without_files(parts.next().unwrap_or(""))?;
-        with_cursor(&text, |cursor| {
-            cursor.arguments(&mut run, &files, most_bytes)
+        with_cursor(&text, &files, |cursor| {
+            cursor.arguments(&mut run, most_bytes)
         })?;
         for part in parts {
             let part = part.trim();
-            let Some(rest) = part.strip_prefix("expect ") else {
-                let part = quoted(part);
-                return Err(format!("expected `expect ..` after `;`, found `{part}`"));
-            };
-            let rest = rest.trim();
-            let is = |prefix| {
-                rest.strip_prefix(prefix)
-                    .map(|words| words.trim().to_owned())
-            };
-            run.expects.push(match (is("error "), is("printed ")) {
-                (Some(words), _) => Expect::Error(words),
-                (None, Some(line)) => Expect::Printed(line),
-                (None, None) => {
-                    let (text, files) = without_files(&rest.replace("= @", "=@"))?;
-                    with_cursor(&text, |cursor| cursor.expect_values(&files))?
+            let rest = part.strip_prefix("expect ").unwrap_or("").trim();
+            let (first, words) = rest.split_once(' ').unwrap_or((rest, ""));
+            run.expects.push(match (first, words.trim()) {
+                ("", _) | ("error" | "printed", "") => {
+                    let found = match part.is_empty() {
+                        true => "nothing".to_owned(),
+                        false => format!("`{}`", quoted(part)),
+                    };
+                    return Err(format!("expected {EXPECTS} after `;`, found {found}"));
+                }
+                ("error", words) => Expect::Error(words.to_owned()),
+                ("printed", line) => Expect::Printed(line.to_owned()),
+                _ => {
+                    let (text, files) = without_files(rest)?;
+                    with_cursor(&text, &files, |cursor| cursor.expect_values())?
                 }
             });
         }
+        run.check_expects()?;
         Ok(run)
     }
+
+    /// An error for what is expected in vain.
+    fn check_expects(&self) -> Result<(), String> {
+        let is_error = |expect: &Expect| matches!(expect, Expect::Error(_));
+        if self.expects.len() > 1 && self.expects.iter().any(is_error) {
+            let message =
+                "after an error nothing is compared: `expect error` is the only `expect` of a line";
+            return Err(message.to_owned());
+        }
+        let mut bounded: Vec<&String> = Vec::new();
+        for expect in &self.expects {
+            let Expect::Within(names, _) = expect else {
+                continue;
+            };
+            if let Some(name) = names.iter().find(|name| bounded.contains(name)) {
+                return Err(format!("`{}` has two bounds; leave one out", quoted(name)));
+            }
+            bounded.extend(names);
+        }
+        Ok(())
+    }
 }
+
+/// The forms of what is expected.
+const EXPECTS: &str = "`expect NAME = [..]`, `expect NAME = @FILE`, `expect NAME within BOUND`, `expect error WORDS` or `expect \
+                       printed LINE`";
 
 /// The text with `file[0]`, `file[1]`, .. for `@PATH`, whose characters need not be those of any token, and the paths. A path
 /// ends at a space, or is in quotes.
 fn without_files(text: &str) -> Result<(String, Vec<String>), String> {
     let (mut out, mut files) = (String::new(), Vec::new());
     let mut rest = text;
-    while let Some((before, path)) = rest.split_once("=@") {
+    while let Some((before, behind)) = rest.split_once('=') {
+        let Some(path) = behind.trim_start().strip_prefix('@') else {
+            out += &format!("{before}=");
+            rest = behind;
+            continue;
+        };
         let (path, after) = match path.strip_prefix('"') {
             Some(quoted) => quoted
                 .split_once('"')
                 .ok_or("the name of a file has no closing quote")?,
             None => path.split_at(path.find(char::is_whitespace).unwrap_or(path.len())),
         };
-        out += &format!("{before}=file[{}]", files.len());
+        if path.is_empty() {
+            return Err("the name of a file is missing behind `@`, as in `@out.npy`".to_owned());
+        }
+        out += &format!("{before}={}", file_word(files.len()));
         files.push(path.to_owned());
         rest = after;
     }
     Ok((out + rest, files))
 }
 
+/// What stands for a file in a line.
+fn file_word(index: usize) -> String {
+    format!("file[{index}]")
+}
+
 fn with_cursor<T>(
     text: &str,
+    files: &[String],
     read: impl FnOnce(&mut Cursor<'_, '_>) -> Result<T, String>,
 ) -> Result<T, String> {
     let lexed = lex(text);
@@ -134,6 +175,8 @@ fn with_cursor<T>(
         return Err(error.message.clone());
     }
     let mut cursor = Cursor {
+        text,
+        files,
         tokens: &lexed.tokens,
         at: 0,
     };
@@ -152,7 +195,13 @@ struct Left {
     most: usize,
 }
 
+/// Characters that a message shows of what stands before a mistake.
+const BEFORE: usize = 24;
+
 struct Cursor<'t, 'a> {
+    text: &'t str,
+    /// What `file[0]`, `file[1]`, .. stand for in it.
+    files: &'t [String],
     /// Ended by [`TokenKind::End`], which is never passed.
     tokens: &'t [Token<'a>],
     at: usize,
@@ -173,12 +222,30 @@ impl<'a> Cursor<'_, 'a> {
 
     fn unexpected<T>(&self, expected: &str) -> Result<T, String> {
         let token = self.peek();
+        let behind = self.behind();
         match token.kind {
-            TokenKind::End => Err(format!("expected {expected} at the end of a `run` line")),
-            _ => Err(format!(
-                "expected {expected}, found `{}`",
-                quoted(token.text)
+            TokenKind::End => Err(format!(
+                "expected {expected} at the end of a `run` line{behind}"
             )),
+            _ => {
+                let found = quoted(token.text);
+                Err(format!("expected {expected}, found `{found}`{behind}"))
+            }
+        }
+    }
+
+    /// The end of what stands before the next token, to say where a mistake is.
+    fn behind(&self) -> String {
+        let mut before = self.text[..self.peek().start].trim().to_owned();
+        for (index, path) in self.files.iter().enumerate() {
+            before = before.replace(&format!("={}", file_word(index)), &format!("=@{path}"));
+        }
+        let more = before.chars().count().saturating_sub(BEFORE);
+        let last: String = before.chars().skip(more).collect();
+        match (last.is_empty(), more) {
+            (true, _) => String::new(),
+            (false, 0) => format!(", behind `{}`", quoted(&last)),
+            (false, _) => format!(", behind `..{}`", quoted(&last)),
         }
     }
 
@@ -209,6 +276,18 @@ impl<'a> Cursor<'_, 'a> {
         }
     }
 
+    /// The name of a parameter; in quotes if it is no word.
+    fn name(&mut self, expected: &str) -> Result<String, String> {
+        let token = self.peek();
+        match (token.kind, unquote(token.text)) {
+            (TokenKind::String, Some(name)) => {
+                self.next();
+                Ok(name)
+            }
+            _ => self.word(expected).map(str::to_owned),
+        }
+    }
+
     /// A number or a word such as `nan` or `true`, as text.
     fn literal(&mut self) -> Result<String, String> {
         let token = self.peek();
@@ -231,7 +310,14 @@ impl<'a> Cursor<'_, 'a> {
                 self.next();
                 Ok(number)
             }
-            Err(_) => self.unexpected(expected),
+            Err(_) => {
+                let text = self.peek().text;
+                let is_whole = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+                match is_whole {
+                    true => self.unexpected(&format!("{expected} that is not so large")),
+                    false => self.unexpected(expected),
+                }
+            }
         }
     }
 
@@ -253,6 +339,9 @@ impl<'a> Cursor<'_, 'a> {
     fn list(&mut self) -> Result<Vec<String>, String> {
         let mut texts = Vec::new();
         while self.peek().kind != TokenKind::Punct(']') {
+            if self.peek().kind == TokenKind::Punct('[') {
+                return self.unexpected("a number: a list has all elements in a row");
+            }
             texts.push(self.literal()?);
             if !self.accept(',') {
                 break;
@@ -284,21 +373,26 @@ impl<'a> Cursor<'_, 'a> {
         Ok(number)
     }
 
-    fn arguments(
-        &mut self,
-        run: &mut RunLine,
-        files: &[String],
-        most_bytes: usize,
-    ) -> Result<(), String> {
+    fn arguments(&mut self, run: &mut RunLine, most_bytes: usize) -> Result<(), String> {
         // That buffers may still take.
         let mut left = Left {
             bytes: most_bytes,
             most: most_bytes,
         };
+        let mut stated: Vec<String> = Vec::new();
         while self.peek().kind != TokenKind::End {
-            let name = self.word("`grid(..)` or the name of a parameter")?;
+            if self.peek().kind == TokenKind::Punct(',') {
+                return self.unexpected("a space between arguments");
+            }
+            let name = self.name("`grid(..)` or the name of a parameter")?;
             if self.peek().kind == TokenKind::Punct('(') {
-                match name {
+                if stated.contains(&name) {
+                    let name = quoted(&name);
+                    return Err(format!(
+                        "`{name}(..)` stands twice in the line; leave one out"
+                    ));
+                }
+                match name.as_str() {
                     "grid" => {
                         run.grid = self.triple("a number of programs")?;
                         grid::check(run.grid).map_err(|e| e.to_string())?;
@@ -308,15 +402,16 @@ impl<'a> Cursor<'_, 'a> {
                     "block" => run.block = Some(self.triple("a number of threads")?),
                     "shared" => run.shared = Some(self.one("a number of bytes")?),
                     _ => {
-                        let name = quoted(name);
+                        let name = quoted(&name);
                         let known = "grid, steps, programs, and for PTX block and shared";
                         return Err(format!("unknown word `{name}(..)`; known are {known}"));
                     }
                 }
+                stated.push(name);
                 continue;
             }
             self.expect('=')?;
-            let spec = self.spec(&mut left, files)?;
+            let spec = self.spec(&mut left)?;
             let spec = match self.map()? {
                 None => spec,
                 Some(map) => match spec {
@@ -324,7 +419,7 @@ impl<'a> Cursor<'_, 'a> {
                     spec => ArgSpec::Map(MapOf::Own(Box::new(spec)), map),
                 },
             };
-            run.args.push((name.to_owned(), spec));
+            run.args.push((name, spec));
         }
         Ok(())
     }
@@ -389,22 +484,22 @@ impl<'a> Cursor<'_, 'a> {
     }
 
     /// `file[N]`, which stands for the path of that number, if one does.
-    fn file(&mut self, files: &[String]) -> Result<Option<String>, String> {
-        if files.is_empty() || !self.accept_word("file") {
+    fn file(&mut self) -> Result<Option<String>, String> {
+        if self.files.is_empty() || !self.accept_word("file") {
             return Ok(None);
         }
         self.expect('[')?;
         let index: usize = self.number("the name of a file")?;
         self.expect(']')?;
-        match files.get(index) {
+        match self.files.get(index) {
             Some(path) => Ok(Some(path.clone())),
             None => self.unexpected("the name of a file"),
         }
     }
 
-    fn spec(&mut self, left: &mut Left, files: &[String]) -> Result<ArgSpec, String> {
+    fn spec(&mut self, left: &mut Left) -> Result<ArgSpec, String> {
         let word = self.peek();
-        if let Some(path) = self.file(files)? {
+        if let Some(path) = self.file()? {
             return Ok(ArgSpec::File(path));
         }
         if self.accept_word("null") {
@@ -415,14 +510,21 @@ impl<'a> Cursor<'_, 'a> {
             // A number has no length, so the word was to be a type.
             if word.kind == TokenKind::Word && self.peek().kind == TokenKind::Punct('[') {
                 let known: Vec<&str> = Scalar::ALL.iter().map(|s| s.name()).collect();
-                let (word, known) = (quoted(word.text), known.join(", "));
-                return Err(format!("unknown type `{word}`; known are {known}"));
+                let known = known.join(", ");
+                let meant = did_you_mean_format(word.text);
+                let word = quoted(word.text);
+                return Err(format!("unknown type `{word}`; known are {known}{meant}"));
             }
             return Ok(ArgSpec::Number(number));
         };
         self.next();
-        self.expect('[')?;
+        if !self.accept('[') {
+            return self.unexpected("`[LENGTH]`, the number of elements");
+        }
         let count: usize = self.number("a number of elements")?;
+        if self.peek().kind == TokenKind::Punct(',') {
+            return self.unexpected("`]`: a buffer has one length, the number of all its elements");
+        }
         let size = count.checked_mul(scalar.bytes() as usize);
         left.bytes = size
             .and_then(|size| left.bytes.checked_sub(size))
@@ -479,18 +581,24 @@ impl<'a> Cursor<'_, 'a> {
     }
 
     /// What follows `expect`, errors aside.
-    fn expect_values(&mut self, files: &[String]) -> Result<Expect, String> {
-        let first = self.word("the name of a parameter")?.to_owned();
+    fn expect_values(&mut self) -> Result<Expect, String> {
+        let first = self.name("the name of a parameter")?;
         if self.accept('=') {
-            if let Some(path) = self.file(files)? {
-                return Ok(Expect::File(first, path));
+            let stated = match self.file()? {
+                Some(path) => Expect::File(first, path),
+                None if self.accept('[') => Expect::Values(first, self.list()?),
+                None => return self.unexpected("a list such as `[1,2]`, or `@FILE`"),
+            };
+            if self.peek().text == "within" {
+                return self.unexpected(
+                    "the end: a bound stands in an `expect NAME within BOUND` of its own",
+                );
             }
-            self.expect('[')?;
-            return Ok(Expect::Values(first, self.list()?));
+            return Ok(stated);
         }
         let mut names = vec![first];
         while self.accept(',') {
-            names.push(self.word("the name of a parameter")?.to_owned());
+            names.push(self.name("the name of a parameter")?);
         }
         if !self.accept_word("within") {
             return self.unexpected("`within` or `=`");

@@ -1,12 +1,12 @@
 //! PTX on the emulator, by what a run line says.
 
-use super::against_reference::{check_programs, compare_stated};
+use super::against_reference::check_programs;
 use super::exec::{self, ArgValue, Argument, emulated, emulated_buffers, line_of};
 use super::map::MapSpec;
 use super::named::named_address;
 use super::parse_line::{ArgSpec, Expect, MapOf, RunLine};
 use super::summary::Summary;
-use super::{Setup, check_names, files, fill, spec_of};
+use super::{Setup, check_names, files, fill, spec_of, stated};
 use crate::emu::{self, Entry, Fault, Param, Type, TypeKind};
 use crate::ir::types::{Elem, Scalar};
 use crate::limits::RUN_LINE_STEPS;
@@ -101,14 +101,14 @@ pub fn run_ptx(
     let after = emulated_buffers(&args, &addresses, &memory);
     summary.add("emulator", "ran to its end".to_owned());
     summary.buffers(&args, &after);
-    let is_left = |name: &String| {
-        let mut files = run.expects.iter();
-        files.any(|expect| matches!(expect, Expect::File(of, _) if of == name))
+    let is_stated = |name: &String| {
+        let mut expects = run.expects.iter();
+        expects.any(|expect| stated::name_of(expect) == Some(name))
     };
     for expect in &run.expects {
         let has_meaning = match expect {
             Expect::Values(..) | Expect::File(..) | Expect::Error(_) => true,
-            Expect::Within(names, _) => names.iter().all(is_left),
+            Expect::Within(names, _) => names.iter().all(is_stated),
             Expect::Printed(_) => false,
         };
         if !has_meaning {
@@ -118,7 +118,7 @@ pub fn run_ptx(
             ));
         }
     }
-    compare_stated(&run, &args, &after, setup)?;
+    stated::compare(&run, &args, &after, setup)?;
     files::save(setup, &args, &after)?;
     Ok(summary)
 }

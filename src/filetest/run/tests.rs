@@ -37,7 +37,7 @@ fn failures(line: &str) -> Vec<String> {
 fn lines_are_read() {
     let run = RunLine::parse(
         "grid(4,2) x=f32[7] normal(1) special n=-3 p=null y=i8[2] [1,2] \
-         ; expect x, y within rel 1e-3 ; expect y = [3,nan] ; expect error some words",
+         ; expect x, y within rel 1e-3 ; expect y = [3,nan] ; expect printed some words",
     );
     let run = run.expect("valid");
     assert_eq!(run.grid, [4, 2, 1]);
@@ -53,9 +53,17 @@ fn lines_are_read() {
     let expects = [
         Expect::Within(vec!["x".into(), "y".into()], Bound::Relative(1e-3)),
         Expect::Values("y".into(), vec!["3".into(), "nan".into()]),
-        Expect::Error("some words".into()),
+        Expect::Printed("some words".into()),
     ];
     assert_eq!(run.expects, expects);
+    let run =
+        RunLine::parse("\"größe\"=1 x= @\"a b.npy\" ; expect \"größe\" = @c.npy").expect("valid");
+    let number = ArgSpec::Number("1".into());
+    let file = ArgSpec::File("a b.npy".into());
+    assert_eq!(run.args, [("größe".into(), number), ("x".into(), file)]);
+    assert_eq!(run.expects, [Expect::File("größe".into(), "c.npy".into())]);
+    let run = RunLine::parse("x=1 ; expect error never written").expect("valid");
+    assert_eq!(run.expects, [Expect::Error("never written".into())]);
 }
 
 #[test]
@@ -65,7 +73,10 @@ fn mistakes_in_lines_are_named() {
         ("x=f32[4] strange", "what the buffer holds"),
         ("x", "expected `=`"),
         ("grid(1", "expected `)`"),
-        ("x=f32[4] zeros ; out within 2", "expected `expect ..`"),
+        (
+            "x=f32[4] zeros ; out within 2",
+            "expected `expect NAME = [..]`",
+        ),
         (
             "x=f32[4] zeros ; expect x within 2",
             "expected exact, stated, ulp N",
@@ -88,7 +99,60 @@ fn mistakes_in_lines_are_named() {
         ),
         ("x=f32[1] zeros ; expect x near 3", "`within` or `=`"),
         ("x=f32[1] [1,)", "a number"),
-        ("n=\"", ""),
+        ("n=\"", "the string does not end on its line"),
+        // Where it is, and what is to be done.
+        ("x", "expected `=` at the end of a `run` line, behind `x`"),
+        (
+            "x=@out.npy n=1 y=f32[8] [1 2]",
+            "expected `]`, found `2`, behind `..@out.npy n=1 y=f32[8] [1`",
+        ),
+        ("x=@a.npy )", "found `)`, behind `x=@a.npy`"),
+        ("grid(1) n=2 grid(2)", "`grid(..)` stands twice in the line"),
+        ("steps(1) steps(1)", "`steps(..)` stands twice"),
+        (
+            "grid(99999999999)",
+            "a number of programs that is not so large, found `99999999999`",
+        ),
+        ("x=1, y=2", "expected a space between arguments, found `,`"),
+        ("x=f32[2,4] zeros", "a buffer has one length"),
+        (
+            "x=f32 zeros",
+            "expected `[LENGTH]`, the number of elements, found `zeros`",
+        ),
+        (
+            "x=f32[4] [[1,2],[3,4]]",
+            "a list has all elements in a row, found `[`",
+        ),
+        (
+            "x=u8[4] zeros",
+            "did you mean `i8`? Integers have no sign of their own.",
+        ),
+        ("x=@", "the name of a file is missing behind `@`"),
+        ("x=@\"a", "the name of a file has no closing quote"),
+        (
+            "x=1 ;",
+            "`expect error WORDS` or `expect printed LINE` after `;`, found nothing",
+        ),
+        ("x=1 ; expect", "after `;`, found `expect`"),
+        ("x=1 ; expect error", "after `;`, found `expect error`"),
+        ("x=1 ; expect printed", "after `;`, found `expect printed`"),
+        (
+            "x=1 ; expect x = 1",
+            "expected a list such as `[1,2]`, or `@FILE`, found `1`",
+        ),
+        ("x=1 ; expect x = @", "the name of a file is missing"),
+        (
+            "x=1 ; expect x = [1] within ulp 1",
+            "a bound stands in an `expect NAME within BOUND` of its own, found `within`",
+        ),
+        (
+            "x=1 ; expect x within ulp 1 ; expect y, x within exact",
+            "`x` has two bounds",
+        ),
+        (
+            "x=1 ; expect error a ; expect x = [1]",
+            "`expect error` is the only `expect` of a line",
+        ),
     ];
     for (line, message) in cases {
         let error = RunLine::parse(line).expect_err(line);
@@ -124,7 +188,19 @@ fn a_kernel_is_run_and_judged() {
         ),
         (
             "x=f32[8] zeros y=f32[8] poison n=3 ; expect n within exact",
-            "no buffer `n`",
+            "no buffer `n` to expect anything of; there is x, y",
+        ),
+        (
+            "x=f32[8] zeros y=f32[8] poison n=3 ; expect yy = [1]",
+            "no buffer `yy` to expect anything of; did you mean `y`?",
+        ),
+        (
+            "x=f32[8] zeros y=f32[8] poison n=3 ; expect y = [1,2,3,NaN,5,6,7,8]",
+            "`y`: NaN is not a number of type f32; write nan, inf or -inf",
+        ),
+        (
+            "x=f32[8] zeros y=f32[8] poison n=3 ö=1",
+            "unexpected character 'ö'; remove it, or write the name that has it in quotes; the kernel takes x, y, n",
         ),
         (
             "x=1.5 y=f32[8] poison n=3",
@@ -146,7 +222,7 @@ fn a_kernel_is_run_and_judged() {
         ),
         (
             "x=f32[8] zeros y=f32[8] poison n=3 ; expect y = [0,0]",
-            "8 elements, not 2",
+            "2 elements are stated of a buffer of 8",
         ),
     ];
     for (line, message) in cases {

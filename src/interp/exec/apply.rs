@@ -1,6 +1,6 @@
 //! Functions of numbers applied to blocks, element by element.
 
-use crate::interp::{Undefined, float, int};
+use crate::interp::{Cause, Open, float, int};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::Inst;
 use crate::ir::level::Tile;
@@ -52,7 +52,7 @@ impl Machine<'_> {
     ) -> Outcome<Elems> {
         if self.stats.undefined.is_none() {
             let why = self.undefined_quotients(data)?.flatten().next();
-            self.stats.undefined = why.map(|why| (inst, why));
+            self.stats.undefined = why.map(|why| Cause { inst, why });
         }
         self.ints(data, f)
     }
@@ -61,7 +61,7 @@ impl Machine<'_> {
     pub(super) fn undefined_quotients(
         &self,
         data: &InstData<Tile>,
-    ) -> Outcome<impl Iterator<Item = Option<Undefined>> + '_> {
+    ) -> Outcome<impl Iterator<Item = Option<Open>> + '_> {
         let bits = self.scalar(data, 0)?.bits();
         let is_signed = matches!(data.op, TileOp::Sdiv | TileOp::Srem);
         let pairs = self.arg(data, 0)?.iter().zip(self.arg(data, 1)?);

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::rings::Entry;
-use super::tolerance::combined;
+use super::tolerance::{Off, combined};
 use super::{Elems, Machine, Outcome, Results, Slack, operand, required};
 use crate::interp::error::InterpErrorKind;
 use crate::interp::races::AccessKind;
@@ -172,12 +172,13 @@ impl Machine<'_> {
     }
 
     /// How far elements of a box may be from what other executors read.
-    pub(super) fn box_slack(&self, slack: &Slack, data: &InstData<Tile>) -> Outcome<Vec<f64>> {
+    pub(super) fn box_slack(&self, slack: &Slack, data: &InstData<Tile>) -> Outcome<Vec<Off>> {
         if data.args.iter().any(|&v| slack.is_loose(v)) {
             return Err(InterpErrorKind::Undecided);
         }
         let (places, elem) = self.places(data, 1)?;
-        let of = |place: Option<u64>| place.map_or(0.0, |address| slack.at(address, elem));
+        let of =
+            |place: Option<u64>| place.map_or(Off::default(), |address| slack.at(address, elem));
         Ok(places.into_iter().map(of).collect())
     }
 
@@ -219,7 +220,9 @@ impl Machine<'_> {
             };
             self.element = Some(i);
             self.stats.stored += 1;
-            let mut off = slack.as_ref().map_or(0.0, |slack| slack.of(value, i));
+            let mut off = slack
+                .as_ref()
+                .map_or(Off::default(), |slack| slack.off(value, i));
             match data.rmw() {
                 None => self.memory.store(address, elem.bytes(), bits)?,
                 Some(&rmw) => {
@@ -230,7 +233,9 @@ impl Machine<'_> {
                     let sum = added(rmw, elem, old, bits);
                     self.memory.replace(address, elem.bytes(), sum)?;
                     self.memory.synchronise(address, MemOrder::Relaxed, false);
-                    let before = slack.as_ref().map_or(0.0, |slack| slack.at(address, elem));
+                    let before = slack
+                        .as_ref()
+                        .map_or(Off::default(), |slack| slack.at(address, elem));
                     off = combined(rmw, elem, [before, off], [old, bits]);
                 }
             }

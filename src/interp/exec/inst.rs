@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::device_print::Record;
 use crate::interp::error::InterpErrorKind;
 use crate::interp::promise::{self, Promise};
-use crate::interp::{float, int};
+use crate::interp::{Open, float, int};
 use crate::ir::attrs::{self, Attrs};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::Inst;
@@ -325,11 +325,11 @@ impl<'a> Machine<'a> {
             }
             TileOp::Reduce => {
                 let is_open = data.order().is_none();
-                return self.finish(inst, |m| m.combining(is_open, |m| m.reduce(data)));
+                return self.finish(inst, |m| m.combining(is_open, |m| m.reduce(inst, data)));
             }
             TileOp::Scan => {
                 let is_open = data.tree().is_none();
-                return self.finish(inst, |m| m.combining(is_open, |m| m.scan(data)));
+                return self.finish(inst, |m| m.combining(is_open, |m| m.scan(inst, data)));
             }
 
             TileOp::For => {
@@ -375,7 +375,10 @@ impl<'a> Machine<'a> {
         if defined.len() != results.len() {
             return Err(malformed("a region yields the wrong number of values"));
         }
-        for (&value, held) in defined.iter().zip(results) {
+        for (&value, mut held) in defined.iter().zip(results) {
+            for off in &mut held.slack {
+                off.begun_at(inst, Open::Extremes);
+            }
             self.hold(value, held)?;
         }
         Ok(None)

@@ -36,6 +36,7 @@ use crate::ir::ops::{Opcode, TileOp, TypeRule};
 use crate::ir::types::{Elem, Scalar};
 use boxes::Boxes;
 use rings::Rings;
+use tolerance::Off;
 pub(super) use tolerance::Slack;
 
 /// Bit patterns of a value's elements, in row-major order; empty while the value is not defined.
@@ -46,7 +47,7 @@ type Elems = SmallVec<[u64; 2]>;
 struct Held {
     elems: Elems,
     /// How far each element may be from what it is elsewhere; empty if nothing may.
-    slack: Vec<f64>,
+    slack: Vec<Off>,
 }
 
 impl Held {
@@ -67,13 +68,18 @@ impl Held {
     /// Replaces element number `i` by a single one.
     fn replace(&mut self, i: usize, single: &Held) {
         self.elems[i] = single.elems[0];
-        self.set_slack(i, single.slack.first().copied().unwrap_or(0.0));
+        self.set_slack(i, single.off(0));
+    }
+
+    /// How far element number `i` may be from what it is elsewhere.
+    fn off(&self, i: usize) -> Off {
+        self.slack.get(i).copied().unwrap_or_default()
     }
 
     /// Says how far element number `i` may be from what it is elsewhere.
-    fn set_slack(&mut self, i: usize, slack: f64) {
-        if slack > 0.0 && self.slack.is_empty() {
-            self.slack = vec![0.0; self.elems.len()];
+    fn set_slack(&mut self, i: usize, slack: Off) {
+        if slack.by > 0.0 && self.slack.is_empty() {
+            self.slack = vec![Off::default(); self.elems.len()];
         }
         if let Some(place) = self.slack.get_mut(i) {
             *place = slack;
@@ -119,6 +125,7 @@ pub(super) fn run(
         rings: Rings::default(),
         boxes: Boxes::default(),
         slack,
+        is_numbered: false,
         sites: (0..)
             .zip(crate::device_print::sites(func))
             .map(|(number, (inst, _))| (inst, number))
@@ -170,6 +177,8 @@ struct Machine<'a> {
     boxes: Boxes,
     /// How far values may be from those of other executors, if that is asked for.
     slack: Option<Slack>,
+    /// Whether elements are numbers of elements, of whatever type, to see where an op takes them.
+    is_numbered: bool,
     /// Numbers of the places that print.
     sites: FxHashMap<Inst, u32>,
 }
@@ -315,7 +324,7 @@ impl<'a> Machine<'a> {
         }
         let bits = ty.elem.bits();
         // The number of a token has no bits.
-        if ty.elem != Elem::Token {
+        if ty.elem != Elem::Token && !self.is_numbered {
             for elem in &mut elems {
                 *elem = int::low_bits(bits, *elem);
             }

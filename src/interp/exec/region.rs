@@ -6,7 +6,7 @@ use crate::interp::error::InterpErrorKind;
 use crate::interp::int;
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
-use crate::ir::entities::Block;
+use crate::ir::entities::{Block, Inst};
 use crate::ir::level::Tile;
 
 use super::tolerance::Partials;
@@ -14,7 +14,7 @@ use super::{Flow, Held, Machine, Outcome, Results, malformed, operand, owned, re
 
 impl Machine<'_> {
     /// Folds the bits of the index along the axis, one after the other: see [`crate::ir`].
-    pub(super) fn reduce(&mut self, data: &InstData<Tile>) -> Outcome<Results> {
+    pub(super) fn reduce(&mut self, inst: Inst, data: &InstData<Tile>) -> Outcome<Results> {
         let axis = usize::from(required(data.axis())?);
         let shape = self.func.dfg.ty(operand(data, 0)?).shape;
         let region = owned(data, 0)?;
@@ -26,7 +26,7 @@ impl Machine<'_> {
         };
         let mut xs = self.many(&data.args)?;
         let combination = self.combination(region, true);
-        let given = combination.as_ref().map(|_| xs.clone());
+        let given = self.slack.as_ref().map(|_| xs.clone());
         let mut folded = 0;
         for bit in order {
             let flag = 1 << (low + bit);
@@ -49,14 +49,19 @@ impl Machine<'_> {
                 }
             }
         }
-        if let Some((by, given)) = combination.zip(given) {
+        if let Some(given) = given {
             for i in (0..shape.elements()).filter(|i| i & folded == 0) {
-                let mut line = Partials::default();
-                for at in (0..1 << bits).map(|k| i | k << low) {
-                    let element = given.iter().map(|x| x.element(at)).collect();
-                    self.take_in(&by, &mut line, &element)?;
+                let line = (0..1 << bits).map(|k| i | k << low);
+                let line = line.map(|at| given.iter().map(|x| x.element(at)).collect());
+                let line: Vec<Results> = line.collect();
+                if let Some(by) = &combination {
+                    let mut so_far = Partials::default();
+                    for element in &line {
+                        self.take_in(by, &mut so_far, element)?;
+                    }
+                    self.settle(by, &so_far, &mut xs, i)?;
                 }
-                self.settle(&by, &line, &mut xs, i)?;
+                self.try_order(inst, region, &line, &[i], &mut xs)?;
             }
         }
         let survivors = |x: &Held| {
@@ -71,7 +76,7 @@ impl Machine<'_> {
     }
 
     /// Combines along the axis digit by digit: see [`crate::ir`].
-    pub(super) fn scan(&mut self, data: &InstData<Tile>) -> Outcome<Results> {
+    pub(super) fn scan(&mut self, inst: Inst, data: &InstData<Tile>) -> Outcome<Results> {
         let axis = usize::from(required(data.axis())?);
         let shape = self.func.dfg.ty(operand(data, 0)?).shape;
         let region = owned(data, 0)?;
@@ -94,19 +99,22 @@ impl Machine<'_> {
                 .iter()
                 .map(|&i| xs.iter().map(|x| x.element(i)).collect());
             let line: Vec<Results> = line.collect();
-            let given = combination.as_ref().map(|_| line.clone());
+            let given = self.slack.as_ref().map(|_| line.clone());
             let scanned = self.scan_line(region, &tree, line)?;
             for (&i, elems) in places.iter().zip(scanned) {
                 for (x, elem) in xs.iter_mut().zip(&elems) {
                     x.replace(i, elem);
                 }
             }
-            if let Some((by, given)) = combination.as_ref().zip(given) {
-                let mut so_far = Partials::default();
-                for (&i, element) in places.iter().zip(&given) {
-                    self.take_in(by, &mut so_far, element)?;
-                    self.settle(by, &so_far, &mut xs, i)?;
+            if let Some(given) = given {
+                if let Some(by) = &combination {
+                    let mut so_far = Partials::default();
+                    for (&i, element) in places.iter().zip(&given) {
+                        self.take_in(by, &mut so_far, element)?;
+                        self.settle(by, &so_far, &mut xs, i)?;
+                    }
                 }
+                self.try_order(inst, region, &given, &places, &mut xs)?;
             }
         }
         Ok(xs)
@@ -194,7 +202,12 @@ impl Machine<'_> {
     }
 
     /// Runs a region on one element of each operand from the left and the right.
-    fn combine(&mut self, region: Block, left: &Results, right: &Results) -> Outcome<Results> {
+    pub(super) fn combine(
+        &mut self,
+        region: Block,
+        left: &Results,
+        right: &Results,
+    ) -> Outcome<Results> {
         let args = left.iter().chain(right).cloned().collect();
         let combined = self.region(region, args)?;
         if combined.len() != left.len() {

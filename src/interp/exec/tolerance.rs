@@ -1,10 +1,12 @@
 //! How far results of other executors may be from the interpreter's: see [`crate::interp::run_bounded`].
 
+mod causes;
 mod dots;
 mod elements;
 mod memory;
 mod orders;
 mod reach;
+mod regions;
 
 pub(super) use memory::combined;
 pub(super) use orders::Partials;
@@ -15,21 +17,39 @@ use smallvec::SmallVec;
 
 use super::{Machine, Outcome, operand};
 use crate::interp::error::InterpErrorKind;
-use crate::interp::{Bounded, float, int};
+use crate::interp::{Bounded, Cause, Distance, Open, float, int};
 use crate::ir::dfg::{InstData, ValueDef};
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::{Elem, Scalar};
 
+/// How far an element may be from what it is elsewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Off {
+    pub(super) by: f64,
+    /// Where it came to be that no bound follows, of this element or one that it is made of.
+    pub(super) cause: Option<Cause>,
+}
+
+impl Off {
+    /// Tells where it came to be that no bound follows, if nobody has yet.
+    pub(super) fn begun_at(&mut self, inst: Inst, why: Open) {
+        if self.by.is_infinite() && self.cause.is_none() {
+            self.cause = Some(Cause { inst, why });
+        }
+    }
+}
+
 /// What is known about distances while a kernel runs.
 #[derive(Debug)]
 pub(in crate::interp) struct Slack {
     /// For each element; empty where all are exact.
-    pub(super) values: SecondaryMap<Value, Vec<f64>>,
-    /// By address, with the type that the element was stored as.
-    memory: FxHashMap<u64, (Scalar, f64)>,
+    pub(super) values: SecondaryMap<Value, Vec<Off>>,
+    /// By address.
+    memory: FxHashMap<u64, Distance>,
     /// Whether products may be contracted.
     fused: bool,
     /// Reductions and scans around, whose order is open.
@@ -67,27 +87,35 @@ impl Slack {
     }
 
     pub(super) fn of(&self, value: Value, i: usize) -> f64 {
-        self.values[value].get(i).copied().unwrap_or(0.0)
+        self.off(value, i).by
+    }
+
+    pub(super) fn off(&self, value: Value, i: usize) -> Off {
+        self.values[value].get(i).copied().unwrap_or_default()
     }
 
     pub(super) fn is_loose(&self, value: Value) -> bool {
         !self.values[value].is_empty()
     }
 
-    pub(super) fn keep(&mut self, address: u64, scalar: Scalar, slack: f64) {
-        if slack > 0.0 {
-            self.memory.insert(address, (scalar, slack));
+    pub(super) fn keep(&mut self, address: u64, stored: Scalar, off: Off) {
+        let Off { by, cause } = off;
+        if by > 0.0 {
+            let kept = Distance { stored, by, cause };
+            self.memory.insert(address, kept);
         } else {
             self.memory.remove(&address);
         }
     }
 
     /// Of an element in memory, read as a type.
-    pub(super) fn at(&self, address: u64, scalar: Scalar) -> f64 {
+    pub(super) fn at(&self, address: u64, scalar: Scalar) -> Off {
         match self.memory.get(&address) {
-            None => 0.0,
-            Some(&(stored, slack)) if stored == scalar => slack,
-            Some(_) => f64::INFINITY,
+            None => Off::default(),
+            Some(&Distance { stored, by, cause }) => Off {
+                by: if stored == scalar { by } else { f64::INFINITY },
+                cause,
+            },
         }
     }
 }
@@ -177,9 +205,12 @@ impl<'a> Machine<'a> {
         };
         let found = self.result_slack(&mut slack, inst, data, result);
         self.slack = Some(slack);
-        let found = found?;
+        let mut found = found?;
+        for off in &mut found {
+            off.begun_at(inst, Open::Unfollowed);
+        }
         if let Some(slack) = &mut self.slack {
-            let is_exact = found.iter().all(|&s| s == 0.0);
+            let is_exact = found.iter().all(|off| off.by == 0.0);
             slack.values[result] = if is_exact { Vec::new() } else { found };
         }
         Ok(())
@@ -191,7 +222,7 @@ impl<'a> Machine<'a> {
         inst: Inst,
         data: &InstData<Tile>,
         result: Value,
-    ) -> Outcome<Vec<f64>> {
+    ) -> Outcome<Vec<Off>> {
         let mut loose: SmallVec<[Value; 4]> = SmallVec::new();
         for &value in &data.args {
             if slack.is_loose(value) && !loose.contains(&value) {
@@ -201,9 +232,9 @@ impl<'a> Machine<'a> {
         let mut found = match data.op {
             TileOp::Load => return self.load_slack(slack, data),
             TileOp::TensorLoad if !slack.memory.is_empty() => return self.box_slack(slack, data),
-            TileOp::AtomicRmw => return self.rmw_slack(slack, data, result),
+            TileOp::AtomicRmw => return self.rmw_slack(slack, inst, data, result),
             TileOp::AtomicCas => return self.cas_slack(slack, data, result),
-            TileOp::Dot | TileOp::DotStart => return self.dot_slack(slack, data, result),
+            TileOp::Dot | TileOp::DotStart => self.dot_slack(slack, data, result)?,
             TileOp::AsyncCopy | TileOp::TensorCopy | TileOp::SharedLoad | TileOp::SharedView
                 if !slack.memory.is_empty() =>
             {
@@ -215,7 +246,11 @@ impl<'a> Machine<'a> {
             TileOp::Icmp | TileOp::Fcmp => self.comparison_slack(slack, data)?,
             // What is taken from where no index is open goes with it.
             TileOp::Gather if !slack.is_loose(operand(data, 1)?) => {
-                self.corners(slack, inst, data, result, &loose)?
+                return self.moved(slack, inst, data, result);
+            }
+            TileOp::ConvertLayout => return self.moved(slack, inst, data, result),
+            op if op.info().effects.class == OpClass::Shape => {
+                return self.moved(slack, inst, data, result);
             }
             TileOp::Gather | TileOp::Histogram => vec![f64::INFINITY; self.get(result)?.len()],
             op if elements::is_followed(op, self.func.dfg.ty(result).elem) => {
@@ -223,8 +258,12 @@ impl<'a> Machine<'a> {
             }
             _ => self.all_loose(slack, &loose, result)?,
         };
-        self.open_quotients(data, result, &mut found)?;
-        self.add_own(slack, inst, data, result, &mut found)?;
+        match data.op {
+            TileOp::Dot | TileOp::DotStart => {}
+            _ => self.add_own(slack, inst, data, result, &mut found)?,
+        }
+        let mut found = self.caused(slack, data, found);
+        self.open_quotients(inst, data, result, &mut found)?;
         Ok(found)
     }
 }

@@ -1,13 +1,19 @@
 //! How far results of others may be from the interpreter's.
 
-use rustc_hash::FxHashMap;
-
-use crate::interp::{Arg, InterpErrorKind, Launch, Memory, Options, run_bounded};
+use crate::interp::{
+    Arg, Cause, Distance, InterpErrorKind, Launch, Memory, Open, Options, run_bounded,
+};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar;
 use crate::text::parse::parse_tile;
 
-/// Runs `body` with `x: f32[8]` in v4 and stores v9 as the type of the buffer; gives what the elements may differ by.
-pub(super) fn distances(body: &str, ty: &str, xs: &[f32; 8]) -> Result<[f64; 8], InterpErrorKind> {
+/// Runs `body` with `x: f32[8]` in v4 and stores v9 as the type of the buffer; gives the function and what is known of the elements.
+fn bounded(
+    body: &str,
+    ty: &str,
+    xs: &[f32; 8],
+) -> Result<(TileFunction, [Option<Distance>; 8]), InterpErrorKind> {
     let text = format!(
         "kernel @k(v0 \"x\": ptr<f32>, v1 \"out\": ptr<{ty}>) warps(1) {{
 block0:
@@ -33,14 +39,25 @@ block0:
         args: &[Arg::Ptr(x), Arg::Ptr(out)],
     };
     let bounded = run_bounded(&func, &launch, &mut memory, &Options::default(), true);
-    let found: FxHashMap<u64, (Scalar, f64)> = bounded.map_err(|error| error.kind)?.elements;
+    let found = bounded.map_err(|error| error.kind)?.elements;
     let size = Scalar::from_name(ty).expect("a type").bytes();
-    let of = |i: u64| {
-        found
-            .get(&(out + i * u64::from(size)))
-            .map_or(0.0, |it| it.1)
-    };
-    Ok([0, 1, 2, 3, 4, 5, 6, 7].map(of))
+    let of = |i: u64| found.get(&(out + i * u64::from(size))).copied();
+    Ok((func, [0, 1, 2, 3, 4, 5, 6, 7].map(of)))
+}
+
+/// What the elements may differ by.
+pub(super) fn distances(body: &str, ty: &str, xs: &[f32; 8]) -> Result<[f64; 8], InterpErrorKind> {
+    let (_, found) = bounded(body, ty, xs)?;
+    Ok(found.map(|distance| distance.map_or(0.0, |distance| distance.by)))
+}
+
+/// What the elements come from that no bound follows for.
+fn causes(body: &str, ty: &str, xs: &[f32; 8]) -> [Option<(TileOp, Open)>; 8] {
+    let (func, found) = bounded(body, ty, xs).expect("it runs");
+    found.map(|distance| {
+        let Cause { inst, why } = distance?.cause?;
+        Some((func.dfg.insts[inst].op, why))
+    })
 }
 
 const XS: [f32; 8] = [0.5, -1.25, 2.0, 3.5, -4.0, 0.1, 1.0, 7.75];
@@ -346,4 +363,110 @@ fn gathers_bring_bounds_along() {
         let found = distances(&format!("{index}\n    {op}"), ty, &xs);
         assert_eq!(found, Ok([f64::INFINITY; 8]), "{op}");
     }
+}
+
+/// Quotients by zero where x is 1 and 2, in v12.
+const UNDEFINED: &str = "v10 = fptosi v4 : i32[8]
+    v11 = const {value = 2} : i32[8]
+    v14 = const {value = 1} : i32[8]
+    v15 = isub v10, v14 : i32[8]
+    v16 = ushr v15, v14 : i32[8]
+    v12 = sdiv v11, v16 : i32[8]
+";
+
+#[test]
+fn what_is_not_defined_goes_on_with_its_cause() {
+    let xs = [1.0, 8.0, 2.0, 16.0, 4.0, 8.0, 16.0, 4.0];
+    let by_zero = Some((TileOp::Sdiv, Open::ByZero));
+    let in_place = [by_zero, None, by_zero, None, None, None, None, None];
+    for (more, marked) in [
+        ("v9 = iadd v12, v14 : i32[8]", in_place),
+        // All bits but the lowest one are lost, and none of an unknown number.
+        ("v9 = imul v12, v11 : i32[8]", in_place),
+        ("v9 = and v12, v14 : i32[8]", in_place),
+        (
+            "v20 = icmp v12, v14 {ipred = sgt} : i1[8]\n v9 = select v20, v14, v11 : i32[8]",
+            in_place,
+        ),
+        (
+            "v20 = sitofp v12 : f32[8]\n v9 = fptosi v20 : i32[8]",
+            in_place,
+        ),
+        // Element i goes to 4 (i % 2) + i / 2.
+        (
+            "v20 = reshape v12 : i32[4, 2]\n v21 = permute v20 {dims = [1, 0]} : i32[2, 4]\n v9 = reshape v21 : i32[8]",
+            [by_zero, by_zero, None, None, None, None, None, None],
+        ),
+        (
+            "v20 = reshape v12 : i32[4, 2]\n v21 = split v20 {index = 0} : i32[4]\n v22 = join v21, v21 : i32[4, 2]\n v9 = reshape v22 : i32[8]",
+            [by_zero, by_zero, by_zero, by_zero, None, None, None, None],
+        ),
+        ("v9 = gather v12, v11 {axis = 0} : i32[8]", [by_zero; 8]),
+        ("v9 = gather v12, v14 {axis = 0} : i32[8]", [None; 8]),
+        ("v9 = isub v12, v12 : i32[8]", [None; 8]),
+        (
+            "v20 = icmp v16, v14 {ipred = sge} : i1[8]\n v9 = select v20, v12, v11 : i32[8]",
+            [None; 8],
+        ),
+        (
+            "v20 = reduce v12 {axis = 0} : i32 {\nblock1(v21: i32, v22: i32):\n v23 = iadd v21, v22 : i32\n yield v23\n}\n v9 = splat v20 : i32[8]",
+            [by_zero; 8],
+        ),
+    ] {
+        let found = causes(&format!("{UNDEFINED}{more}"), "i32", &xs);
+        assert_eq!(found, marked, "{more}");
+    }
+}
+
+#[test]
+fn regions_that_are_not_associative_are_blamed() {
+    let scan = |combine: &str| {
+        format!(
+            "v9 = scan v4 {{axis = 0}} : f32[8] {{\nblock1(v10: f32, v11: f32):\n {combine}\n yield v12\n}}"
+        )
+    };
+    let order = |op| Some((op, Open::Order));
+    let of_two = [None, None];
+    let minus = causes(&scan("v12 = fsub v10, v11 : f32"), "f32", &XS);
+    assert_eq!(minus[..2], of_two);
+    assert_eq!(minus[2..], [order(TileOp::Scan); 6]);
+    // A mean of means, from where it differs on.
+    let mean =
+        "v13 = fadd v10, v11 : f32\n v14 = const {value = 0.5} : f32\n v12 = fmul v13, v14 : f32";
+    let found = causes(
+        &scan(mean),
+        "f32",
+        &[1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0],
+    );
+    assert_eq!(found[..3], [None; 3]);
+    assert_eq!(found[3..], [order(TileOp::Scan); 5]);
+    // What comes to the same but for roundings is right; so is the larger of two by a comparison.
+    let larger = "v13 = fcmp v10, v11 {fpred = ogt} : i1\n v12 = select v13, v10, v11 : f32";
+    let halves = "v14 = const {value = 0.3} : f32\n v13 = fmul v10, v14 : f32\n v15 = fmul v11, v13 : f32\n v16 = fdiv v15, v14 : f32\n v12 = fadd v16, v16 : f32";
+    for combine in ["v12 = fadd v10, v11 : f32", larger, halves] {
+        assert_eq!(causes(&scan(combine), "f32", &XS), [None; 8], "{combine}");
+    }
+    let reduce = |combine: &str| {
+        let scan = scan(combine).replace("v9 = scan v4", "v8 = reduce v4");
+        scan.replacen("f32[8]", "f32", 1) + "\n v9 = splat v8 : f32[8]"
+    };
+    // The first of two is associative and does not commute.
+    let first = "v14 = const {value = 0.0} : f32\n v12 = fadd v10, v14 : f32";
+    assert_eq!(causes(&scan(first), "f32", &XS), [None; 8]);
+    assert_eq!(
+        causes(&reduce(first), "f32", &XS),
+        [order(TileOp::Reduce); 8]
+    );
+    assert_eq!(causes(&reduce(larger), "f32", &XS), [None; 8]);
+}
+
+#[test]
+fn other_causes_are_named() {
+    let product = "v9 = scan v4 {axis = 0} : f32[8] {\nblock1(v10: f32, v11: f32):\n v12 = fmul v10, v11 : f32\n yield v12\n}";
+    let xs = [1e30, 1e30, 1e-30, 1e-30, 1.0, 1.0, 1.0, 1.0];
+    let found = causes(product, "f32", &xs);
+    assert_eq!(found[7], Some((TileOp::Scan, Open::Extremes)));
+    let remainder = "v8 = exp2 v4 : f32[8]\n v9 = frem v4, v8 : f32[8]";
+    let found = causes(remainder, "f32", &XS);
+    assert_eq!(found, [Some((TileOp::Frem, Open::Unfollowed)); 8]);
 }

@@ -15,8 +15,9 @@
 //! where an operand is `x: Value`, `x: Option<Value>` (may be missing at the end of the list) or
 //! `xs: &[Value]` (any number), and `[ty]` says that the result type is given and not derived. What stands behind the class
 //! are methods of [`Effects`](crate::ir::effects::Effects), from which all passes know what the op does to memory, whether its
-//! operands commute (`commutes()`), and what it costs: `cost` instructions of one cycle for an element (1 if not said), and
-//! `again` where it may be cheaper to compute a block again for each user than to convert its layout.
+//! operands commute (`commutes()`), whether the result has the elements of the operand and no others (`keeps()`), and what it
+//! costs: `cost` instructions of one cycle for an element (1 if not said), and `again` where it may be cheaper to compute a block
+//! again for each user than to convert its layout.
 //!
 //! | access | meaning |
 //! |---|---|
@@ -36,7 +37,7 @@ macro_rules! for_each_op {
                 /// The number whose bits are `value`, in every element. A wider `value` is truncated.
                 Const "const" const_bits() {value: u64} {} [ty] Const, Constant {again(1)};
                 /// Every element is `x`.
-                Splat "splat" splat(x: Value) {} {} [ty] Splat, Shape {again(1)};
+                Splat "splat" splat(x: Value) {} {} [ty] Splat, Shape {keeps(), again(1)};
 
                 /// Sum, modulo 2^bits.
                 Iadd "iadd" iadd(a: Value, b: Value) {} {} [] SameInt, Elementwise {commutes(), again(1)};
@@ -272,13 +273,13 @@ macro_rules! for_each_op {
                 /// The numbers `start`, `start + 1`, ... along the one dimension of the type.
                 Arange "arange" arange() {start: i32} {} [ty] Arange, Constant {again(1)};
                 /// Extents of 1 repeated to the extents of the type; the rank stays.
-                Broadcast "broadcast" broadcast(x: Value) {} {} [ty] Broadcast, Shape {cost(0), again(0)};
+                Broadcast "broadcast" broadcast(x: Value) {} {} [ty] Broadcast, Shape {keeps(), cost(0), again(0)};
                 /// A dimension of extent 1 put before dimension `axis`.
-                ExpandDims "expand_dims" expand_dims(x: Value) {axis: u8} {} [] ExpandDims, Shape {cost(0), again(0)};
+                ExpandDims "expand_dims" expand_dims(x: Value) {axis: u8} {} [] ExpandDims, Shape {keeps(), cost(0), again(0)};
                 /// The same elements, in row-major order, under the shape of the type.
-                Reshape "reshape" reshape(x: Value) {} {} [ty] Reshape, Shape {cost(0), again(0)};
+                Reshape "reshape" reshape(x: Value) {} {} [ty] Reshape, Shape {keeps(), cost(0), again(0)};
                 /// Dimension `i` of the result is dimension `dims[i]` of the operand.
-                Permute "permute" permute(x: Value) {dims: List} {} [] Permute, Shape {cost(0), again(0)};
+                Permute "permute" permute(x: Value) {dims: List} {} [] Permute, Shape {keeps(), cost(0), again(0)};
                 /// A new last dimension of extent 2, in which `a` stands at 0 and `b` at 1.
                 Join "join" join(a: Value, b: Value) {} {} [] Join, Shape {cost(0), again(0)};
                 /// The elements at `index` (0 or 1) of the last dimension, whose extent is 2; the dimension goes.
@@ -291,7 +292,7 @@ macro_rules! for_each_op {
                 /// unsigned; larger ones are not counted.
                 Histogram "histogram" histogram(x: Value) {} {} [ty] Histogram, Exchange {cost(4)};
                 /// The same elements in another layout.
-                ConvertLayout "convert_layout" convert_layout(x: Value) {} {} [ty] ConvertLayout, Exchange;
+                ConvertLayout "convert_layout" convert_layout(x: Value) {} {} [ty] ConvertLayout, Exchange {keeps()};
                 /// The program's author promises that every element along dimension `i` starts runs divisible by `values[i]`.
                 AssumeMultiple "assume_multiple" assume_multiple(x: Value) {values: List} {} [] Hint, Elementwise {again(0)};
                 /// The promise that runs of `values[i]` elements along dimension `i` count up by one.

@@ -66,11 +66,7 @@ fn reduce(x: X<'_>) -> Angle<'_> {
     };
     // Beyond, the multiple has too many digits for the parts.
     let limit = formula.pick(48_039.0, 1_073_741_824.0);
-    let far = if formula.is_double() {
-        reduce_far_double(x)
-    } else {
-        reduce_far_single(x)
-    };
+    let far = reduce_far(x);
     let negative = x.bits().int_compare(IntPred::Slt, 0);
     let far = Angle::select(negative, far.negated(), far);
     let far = Angle {
@@ -95,40 +91,52 @@ fn select_words<'f>(mut words: Vec<X<'f>>, index: X<'f>, bits: u32, count: usize
     words
 }
 
-/// For f32 of 2^15 and more. With the significand as a 32-bit integer M, `x = M 2^(e - 31)`; of the product with 2 / pi
-/// the bits from 2^1 down to 2^-62 are kept.
-fn reduce_far_single(x: X<'_>) -> Angle<'_> {
+/// For f32 of 2^15 and more, and f64 of 2^30 and more. With the significand as an integer M as wide as the number,
+/// `x = M 2^(e - width + 1)`; of the product with 2 / pi the bits from 2^1 down to 2^(2 - 2 width) are kept.
+fn reduce_far(x: X<'_>) -> Angle<'_> {
     let formula = x.formula();
+    let (elem, width, mantissa) = match formula.is_double() {
+        true => (Elem::I64, 64_i64, 52),
+        false => (Elem::I32, 32, 23),
+    };
+    // The words of 2 / pi, and how many bits number those that may come first.
+    let (table, choices) = match formula.is_double() {
+        true => (TWO_BY_PI_64.map(|word| word as i64).to_vec(), 4),
+        false => (TWO_BY_PI_32.map(i64::from).to_vec(), 2),
+    };
+    let exponent = width - 1 - mantissa;
     let bits = x.bits();
-    let size = bits & 0x7fff_ffff;
-    let significand = (size << 8) | 0x8000_0000;
-    // 31 bits stand before the first of 2 / pi, so that the number starts at bit e - 1.
-    let start = (size >> 23) - 128;
+    let size = bits & !(-1_i64 << (width - 1));
+    let significand = (size << exponent) | (1_i64 << (width - 1));
+    // All bits but one stand before the first of 2 / pi, so that the number starts at bit e - 1.
+    let start = (size >> mantissa) - (1 << (exponent - 1));
     let mut words = vec![formula.int(0)];
-    words.extend(TWO_BY_PI_32.map(|word| formula.int(i64::from(word))));
-    let words = select_words(words, start >> 5, 2, 4);
-    let shift = start & 31;
-    let rest = formula.int(32) - shift;
+    words.extend(table.into_iter().map(|word| formula.int(word)));
+    let words = select_words(words, start >> i64::from(width.ilog2()), choices, 4);
+    let shift = start & (width - 1);
+    let rest = formula.int(width) - shift;
     let word = |i: usize| (words[i] << shift) | (words[i + 1] >> rest);
     let (first, second, third) = (word(0), word(1), word(2));
     let low = significand * second;
     let carried = low + significand.op2(TileOp::Umulhi, third);
     let carry = carried
         .int_compare(IntPred::Ult, low)
-        .cast(TileOp::Zext, Elem::I32);
+        .cast(TileOp::Zext, elem);
     let high = significand * first + significand.op2(TileOp::Umulhi, second) + carry;
-    let quadrant = (high + 0x2000_0000) >> 30;
-    let fraction = high - (quadrant << 30);
-    // In three pieces that are exact.
-    let first = (fraction & !0xff).to_float();
-    let second = ((fraction & 0xff) << 16) | (carried >> 16);
-    let second = second.to_float() * (-16f64).exp2();
-    let third = (carried & 0xffff).to_float();
+    let quadrant = (high + (1 << (width - 3))) >> (width - 2);
+    let fraction = high - (quadrant << (width - 2));
+    // In three pieces that are exact: without the bits that a float has no room for, with these and half a word more, and the rest.
+    let (few, half) = ((1_i64 << exponent) - 1, width / 2);
+    let first = (fraction & !few).to_float();
+    let second = ((fraction & few) << half) | (carried >> half);
+    let scale = |bits: i64| (-(bits as f64)).exp2();
+    let second = second.to_float() * scale(half);
+    let third = (carried & ((1_i64 << half) - 1)).to_float();
     far_angle(
         quadrant,
         [first, second, third],
-        (-32f64).exp2(),
-        (-30f64).exp2(),
+        scale(width),
+        scale(width - 2),
     )
 }
 
@@ -153,42 +161,6 @@ fn far_angle<'f>(
         r,
         lost: (high - r) + low,
     }
-}
-
-/// For f64 of 2^30 and more, with the significand as a 64-bit integer: the bits from 2^1 down to 2^-126.
-fn reduce_far_double(x: X<'_>) -> Angle<'_> {
-    let formula = x.formula();
-    let bits = x.bits();
-    let size = bits & i64::MAX;
-    let significand = (size << 11) | i64::MIN;
-    // 63 bits stand before the first of 2 / pi.
-    let start = (size >> 52) - 1024;
-    let mut words = vec![formula.int(0)];
-    words.extend(TWO_BY_PI_64.map(|word| formula.int(word as i64)));
-    let words = select_words(words, start >> 6, 4, 4);
-    let shift = start & 63;
-    let rest = formula.int(64) - shift;
-    let word = |i: usize| (words[i] << shift) | (words[i + 1] >> rest);
-    let (first, second, third) = (word(0), word(1), word(2));
-    let low = significand * second;
-    let carried = low + significand.op2(TileOp::Umulhi, third);
-    let carry = carried
-        .int_compare(IntPred::Ult, low)
-        .cast(TileOp::Zext, Elem::I64);
-    let high = significand * first + significand.op2(TileOp::Umulhi, second) + carry;
-    let quadrant = (high + (1 << 61)) >> 62;
-    let fraction = high - (quadrant << 62);
-    // In three pieces that are exact.
-    let first = (fraction & !0x7ff).to_float();
-    let second = ((fraction & 0x7ff) << 32) | (carried >> 32);
-    let second = second.to_float() * (-32f64).exp2();
-    let third = (carried & 0xffff_ffff).to_float();
-    far_angle(
-        quadrant,
-        [first, second, third],
-        (-64f64).exp2(),
-        (-62f64).exp2(),
-    )
 }
 
 /// Sine and cosine of a rest, in f64 each with what rounding cut off.

@@ -18,10 +18,10 @@ use crate::tile::maker::Maker;
 struct Started {
     /// The group of copies, if there are any.
     group: Option<Value>,
-    /// Blocks on their way through registers, and their rings.
-    blocks: Vec<(Slot, Value)>,
+    /// Blocks that were loaded to registers and are stored at once, and their rings.
+    to_store: Vec<(Slot, Value)>,
     /// Such that the next iteration stores.
-    held: Vec<(Slot, Value)>,
+    to_keep: Vec<(Slot, Value)>,
 }
 
 /// An iteration some way ahead.
@@ -42,8 +42,8 @@ struct Carried {
     /// Parity of the phase of the barrier of the entry that is read.
     phase: Option<Value>,
     /// Blocks that are loaded and not stored, and the entry that they go to.
-    held: Vec<Value>,
-    held_for: Option<Value>,
+    kept: Vec<Value>,
+    kept_for: Option<Value>,
     /// Values that run ahead.
     near: Vec<Value>,
     /// Values that run one iteration further ahead.
@@ -61,10 +61,10 @@ impl Carried {
             &self.near,
             &self.far,
             &self.tables,
-            &self.held,
+            &self.kept,
         ];
         let lists = lists.into_iter().flatten().copied();
-        lists.chain(self.phase).chain(self.held_for)
+        lists.chain(self.phase).chain(self.kept_for)
     }
 }
 
@@ -157,7 +157,7 @@ impl<'a> Pipeliner<'a> {
             ..Carried::default()
         };
         let stages = self.plan.stages;
-        let mut held = Vec::new();
+        let mut unstored = Vec::new();
         // Tables run one iteration further ahead.
         let further = u32::from(!self.plan.tables.is_empty());
         for k in 0..stages - 1 + further {
@@ -179,16 +179,17 @@ impl<'a> Pipeliner<'a> {
                 let entry = self.maker.number(i64::from(k), i32);
                 let started = self.start(iteration, &mut first.near, &first.tables, entry);
                 first.tokens.extend(started.group);
-                self.store_all(&started.blocks, entry);
-                held.push((started.held, entry));
+                self.store_all(&started.to_store, entry);
+                unstored.push((started.to_keep, entry));
             }
         }
         // Those of the last one wait for the first iteration of the loop, the others for each other.
-        if let Some((blocks, entry)) = held.pop().filter(|(blocks, _)| !blocks.is_empty()) {
-            first.held = blocks.iter().map(|&(_, block)| block).collect();
-            first.held_for = Some(entry);
+        let last = unstored.pop();
+        if let Some((blocks, entry)) = last.filter(|(blocks, _)| !blocks.is_empty()) {
+            first.kept = blocks.iter().map(|&(_, block)| block).collect();
+            first.kept_for = Some(entry);
         }
-        for (blocks, entry) in held {
+        for (blocks, entry) in unstored {
             self.store_all(&blocks, entry);
         }
         first.places.push(self.maker.number(0, i32));
@@ -212,9 +213,9 @@ impl<'a> Pipeliner<'a> {
             near: self.params_for(&first.near),
             far: self.params_for(&first.far),
             tables: self.params_for(&first.tables),
-            held: self.params_for(&first.held),
+            kept: self.params_for(&first.kept),
             phase: first.phase.map(|phase| self.params_for(&[phase])[0]),
-            held_for: first.held_for.map(|entry| self.params_for(&[entry])[0]),
+            kept_for: first.kept_for.map(|entry| self.params_for(&[entry])[0]),
         };
         let read = now.places[0];
         let write = now.places.last().copied().unwrap_or(read);
@@ -222,16 +223,16 @@ impl<'a> Pipeliner<'a> {
 
         let ahead = self.later(stages - 1, bounds);
         // In front of the loads, whose blocks then have the registers of these.
-        if let Some(entry) = now.held_for {
+        if let Some(entry) = now.kept_for {
             let loads = self.plan.loads.iter().zip(&self.slots);
             let slots = loads.filter(|(load, _)| load.way == Way::Held);
-            let held = slots.map(|(_, &slot)| slot).zip(now.held.iter().copied());
-            let held: Vec<(Slot, Value)> = held.collect();
-            self.store_all(&held, entry);
+            let blocks = slots.map(|(_, &slot)| slot).zip(now.kept.iter().copied());
+            let blocks: Vec<(Slot, Value)> = blocks.collect();
+            self.store_all(&blocks, entry);
         }
         let started = self.start(ahead, &mut next.near, &now.tables, write);
-        next.held = started.held.iter().map(|&(_, block)| block).collect();
-        next.held_for = now.held_for.map(|_| write);
+        next.kept = started.to_keep.iter().map(|&(_, block)| block).collect();
+        next.kept_for = now.kept_for.map(|_| write);
         if !self.plan.tables.is_empty() {
             let further = self.later(stages, bounds);
             next.tables = self.look_up(further, &mut next.far);
@@ -288,7 +289,7 @@ impl<'a> Pipeliner<'a> {
             let at = end_of(&rest, TileOp::Dot);
             inside = [&wait, &rest[..at], &inside, &rest[at..]].concat();
         }
-        self.store_all(&started.blocks, write);
+        self.store_all(&started.to_store, write);
         inside.append(&mut self.maker.made);
         inside.extend(last);
         self.maker.func.order.replace(body, inside);
@@ -400,7 +401,7 @@ impl<'a> Pipeliner<'a> {
         self.replay(&ahead, iteration, near, &mut map);
         let token = TileType::scalar(Elem::Token);
         let mut copies = Vec::new();
-        let (mut blocks, mut held) = (Vec::new(), Vec::new());
+        let (mut to_store, mut to_keep) = (Vec::new(), Vec::new());
         // Boxes first: what threads copy may keep them from starting these.
         self.expect_boxes(iteration, entry);
         for i in 0..self.plan.loads.len() {
@@ -417,13 +418,13 @@ impl<'a> Pipeliner<'a> {
             let (ptr, mask, mut attrs) = self.moved(inst, iteration, &map);
             let ty = self.plan.loads[i].ty;
             match self.plan.loads[i].way {
-                Way::Staged => {
+                way @ (Way::Staged | Way::Held) => {
                     let block = self.maker.value(TileOp::Load, &[ptr, mask], &attrs, ty);
-                    blocks.push((slot, block));
-                }
-                Way::Held => {
-                    let block = self.maker.value(TileOp::Load, &[ptr, mask], &attrs, ty);
-                    held.push((slot, block));
+                    let list = match way {
+                        Way::Held => &mut to_keep,
+                        _ => &mut to_store,
+                    };
+                    list.push((slot, block));
                 }
                 Way::Copied | Way::Box => {
                     attrs.push(make::slot(slot));
@@ -437,8 +438,8 @@ impl<'a> Pipeliner<'a> {
         self.advance(&ahead, near, &map);
         Started {
             group,
-            blocks,
-            held,
+            to_store,
+            to_keep,
         }
     }
 

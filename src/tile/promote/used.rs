@@ -8,7 +8,7 @@ use crate::ir::dfg::ValueDef;
 use crate::ir::effects::{AccessSpace, How, OpClass};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{Opcode, TileOp};
 
 /// What a kernel does to memory.
 #[derive(Debug, Default)]
@@ -132,13 +132,8 @@ fn origins(func: &TileFunction, pointer: Value) -> Option<Vec<Value>> {
             }
             TileOp::If => stack.extend(yields().collect::<Option<Vec<_>>>()?),
             TileOp::Select => stack.extend(&data.args[1..]),
+            op if op.info().keeps_elements() => stack.push(data.args[0]),
             TileOp::Addptr
-            | TileOp::Splat
-            | TileOp::Broadcast
-            | TileOp::ExpandDims
-            | TileOp::Permute
-            | TileOp::Reshape
-            | TileOp::ConvertLayout
             | TileOp::Split
             | TileOp::AssumeMultiple
             | TileOp::AssumeContiguous

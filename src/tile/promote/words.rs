@@ -5,7 +5,7 @@ use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Block, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::Elem;
 use crate::text::quote::quoted;
 
@@ -70,7 +70,7 @@ fn number(func: &TileFunction, value: Value) -> Option<i64> {
             let unused = 64 - func.dfg.ty(value).elem.bits().clamp(1, 64);
             data.value().map(|&bits| (bits << unused) as i64 >> unused)
         }
-        TileOp::Splat | TileOp::Broadcast | TileOp::ExpandDims => number(func, data.args[0]),
+        op if op.info().keeps_elements() => number(func, data.args[0]),
         _ => None,
     }
 }
@@ -137,13 +137,8 @@ fn words(func: &TileFunction, value: Value, depth: u32) -> Phrase {
             Phrase::one(format!("arange({start}, {end})"))
         }
         // Shapes and widths are not written where numbers are.
-        TileOp::Splat
-        | TileOp::Broadcast
-        | TileOp::ExpandDims
-        | TileOp::Permute
-        | TileOp::Reshape
-        | TileOp::ConvertLayout
-        | TileOp::AssumeMultiple
+        op if op.info().keeps_elements() => words(func, data.args[0], depth),
+        TileOp::AssumeMultiple
         | TileOp::AssumeContiguous
         | TileOp::AssumeConstant
         | TileOp::Sext
@@ -230,12 +225,7 @@ pub(super) fn no_bound_in(func: &TileFunction, mask: Value) -> Value {
         let data = &func.dfg.insts[inst];
         match data.op {
             TileOp::And => stack.extend(data.args.iter().rev()),
-            TileOp::Splat
-            | TileOp::Broadcast
-            | TileOp::ExpandDims
-            | TileOp::Permute
-            | TileOp::Reshape
-            | TileOp::ConvertLayout => stack.push(data.args[0]),
+            op if op.info().keeps_elements() => stack.push(data.args[0]),
             TileOp::Const => {}
             TileOp::Icmp if !matches!(data.ipred(), Some(IntPred::Eq | IntPred::Ne)) => {}
             _ => return value,

@@ -135,6 +135,10 @@ impl Machine<'_> {
                 );
                 let (a, b) = (size(elem(x), xs[i]), size(elem(y), ys[j]));
                 let (da, db) = (slack.of(x, i), slack.of(y, j));
+                if da.is_infinite() || db.is_infinite() {
+                    // Whatever the other factor is.
+                    return f64::INFINITY;
+                }
                 sizes += a * b;
                 let term = number(elem(x), xs[i]) * number(elem(y), ys[j]);
                 exact += term;

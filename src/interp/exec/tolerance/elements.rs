@@ -3,10 +3,10 @@
 use smallvec::SmallVec;
 
 use super::super::{Elems, Machine, Outcome, operand};
-use super::{Slack, number};
+use super::{Off, Slack, number};
 use crate::interp::error::InterpErrorKind;
 use crate::interp::error_bounds::{Stated, contracted, format, stated, unit};
-use crate::interp::{float, int};
+use crate::interp::{Cause, float, int};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::level::Tile;
@@ -48,6 +48,15 @@ impl Machine<'_> {
             self.values[value] = kept;
         }
         self.values[result] = exact;
+        if to.is_int() && to != Elem::Num(Scalar::I1) {
+            // Arithmetic of integers wraps around: what lies between the ends may go anywhere.
+            let is_anything = |v: &Value, i: usize| slack.of(*v, i).is_infinite();
+            for (i, found) in found.iter_mut().enumerate() {
+                if *found > 0.0 && loose.iter().any(|v| is_anything(v, i)) {
+                    *found = f64::INFINITY;
+                }
+            }
+        }
         self.forget_poles(slack, data, &mut found)?;
         Ok(found)
     }
@@ -122,16 +131,19 @@ impl Machine<'_> {
     /// Nothing is known of quotients and remainders of integers that are not defined.
     pub(super) fn open_quotients(
         &self,
+        inst: Inst,
         data: &InstData<Tile>,
         result: Value,
-        found: &mut Vec<f64>,
+        found: &mut Vec<Off>,
     ) -> Outcome<()> {
         use TileOp::{Sdiv, Srem, Udiv, Urem};
         if matches!(data.op, Sdiv | Udiv | Srem | Urem) {
-            found.resize(self.get(result)?.len(), 0.0);
+            found.resize(self.get(result)?.len(), Off::default());
             for (found, why) in found.iter_mut().zip(self.undefined_quotients(data)?) {
-                if why.is_some() {
-                    *found = f64::INFINITY;
+                if let Some(why) = why {
+                    let cause = Some(Cause { inst, why });
+                    let by = f64::INFINITY;
+                    *found = Off { by, cause };
                 }
             }
         }
@@ -225,7 +237,7 @@ pub(super) fn is_followed(op: TileOp, to: Elem) -> bool {
 }
 
 /// How far an element is from what it is for other operands.
-fn distance(elem: Elem, exact: u64, moved: u64) -> f64 {
+pub(super) fn distance(elem: Elem, exact: u64, moved: u64) -> f64 {
     if exact == moved {
         return 0.0;
     }

@@ -1,18 +1,18 @@
 //! Distances of what stands in memory, by what loads, stores and atomic steps do.
 
 use super::super::{Machine, Outcome, operand, required};
-use super::Slack;
+use super::{Off, Slack};
 use crate::interp::error::InterpErrorKind;
 use crate::interp::error_bounds::unit;
-use crate::interp::float;
+use crate::interp::{Open, float};
 use crate::ir::attrs::{Attrs, RmwOp};
 use crate::ir::dfg::InstData;
-use crate::ir::entities::Value;
+use crate::ir::entities::{Inst, Value};
 use crate::ir::level::Tile;
 use crate::ir::types::Scalar;
 
 impl Machine<'_> {
-    pub(super) fn load_slack(&self, slack: &Slack, data: &InstData<Tile>) -> Outcome<Vec<f64>> {
+    pub(super) fn load_slack(&self, slack: &Slack, data: &InstData<Tile>) -> Outcome<Vec<Off>> {
         if data.args.iter().take(2).any(|&v| slack.is_loose(v)) {
             return Err(InterpErrorKind::Undecided);
         }
@@ -23,7 +23,7 @@ impl Machine<'_> {
         let scalar = self.pointee(data)?;
         let mask = data.args.get(1).map(|&v| self.get(v)).transpose()?;
         let of = |(i, &address): (usize, &u64)| match mask {
-            Some(mask) if mask[i] != 1 => other.map_or(0.0, |&v| slack.of(v, i)),
+            Some(mask) if mask[i] != 1 => other.map_or(Off::default(), |&v| slack.off(v, i)),
             _ => slack.at(address, scalar),
         };
         Ok(self.arg(data, 0)?.iter().enumerate().map(of).collect())
@@ -52,7 +52,7 @@ impl Machine<'_> {
         let mask = mask.map(|&v| self.get(v)).transpose()?;
         for (i, &address) in self.get(pointer)?.iter().enumerate() {
             if mask.is_none_or(|mask| mask[i] == 1) {
-                slack.keep(address, scalar, slack.of(value, i));
+                slack.keep(address, scalar, slack.off(value, i));
             }
         }
         Ok(())
@@ -61,9 +61,10 @@ impl Machine<'_> {
     pub(super) fn rmw_slack(
         &self,
         slack: &mut Slack,
+        inst: Inst,
         data: &InstData<Tile>,
         result: Value,
-    ) -> Outcome<Vec<f64>> {
+    ) -> Outcome<Vec<Off>> {
         let (pointer, value) = (operand(data, 0)?, operand(data, 1)?);
         let mask = data.args.get(2);
         if slack.is_loose(pointer) || mask.is_some_and(|&v| slack.is_loose(v)) {
@@ -73,14 +74,15 @@ impl Machine<'_> {
         let rmw: RmwOp = required(data.rmw())?;
         let mask = mask.map(|&v| self.get(v)).transpose()?;
         let (pointers, values) = (self.get(pointer)?, self.get(value)?);
-        let mut found = vec![0.0; pointers.len()];
+        let mut found = vec![Off::default(); pointers.len()];
         for (i, (&address, &old)) in pointers.iter().zip(self.get(result)?).enumerate() {
             if mask.is_some_and(|mask| mask[i] != 1) {
                 continue;
             }
-            let (before, added) = (slack.at(address, scalar), slack.of(value, i));
+            let (before, added) = (slack.at(address, scalar), slack.off(value, i));
             found[i] = before;
-            let after = combined(rmw, scalar, [before, added], [old, values[i]]);
+            let mut after = combined(rmw, scalar, [before, added], [old, values[i]]);
+            after.begun_at(inst, Open::Unfollowed);
             slack.keep(address, scalar, after);
         }
         Ok(found)
@@ -91,18 +93,18 @@ impl Machine<'_> {
         slack: &mut Slack,
         data: &InstData<Tile>,
         result: Value,
-    ) -> Outcome<Vec<f64>> {
+    ) -> Outcome<Vec<Off>> {
         let [pointer, expected, value] = [operand(data, 0)?, operand(data, 1)?, operand(data, 2)?];
         let scalar = self.pointee(data)?;
         let pointers = self.get(pointer)?;
-        let is_open = |&address: &u64| slack.at(address, scalar) > 0.0;
+        let is_open = |&address: &u64| slack.at(address, scalar).by > 0.0;
         if slack.is_loose(pointer) || slack.is_loose(expected) || pointers.iter().any(is_open) {
             return Err(InterpErrorKind::Undecided);
         }
         let (olds, expected) = (self.get(result)?, self.get(expected)?);
         for (i, &address) in pointers.iter().enumerate() {
             if olds[i] == expected[i] {
-                slack.keep(address, scalar, slack.of(value, i));
+                slack.keep(address, scalar, slack.off(value, i));
             }
         }
         Ok(Vec::new())
@@ -113,11 +115,10 @@ impl Machine<'_> {
 pub(in crate::interp::exec) fn combined(
     rmw: RmwOp,
     scalar: Scalar,
-    off: [f64; 2],
+    [before, added]: [Off; 2],
     numbers: [u64; 2],
-) -> f64 {
-    let [before, added] = off;
-    match rmw {
+) -> Off {
+    let by = match rmw {
         RmwOp::Fadd => {
             let [old, new] = numbers.map(|bits| float::to_f64(scalar, bits).abs());
             let terms = old + new;
@@ -127,12 +128,14 @@ pub(in crate::interp::exec) fn combined(
                 true => 0.0,
                 false => 2.0 * unit(scalar) * terms,
             };
-            before + added + own
+            before.by + added.by + own
         }
-        RmwOp::Add => before + added,
-        RmwOp::Xchg => added,
-        RmwOp::Smax | RmwOp::Smin | RmwOp::Umax | RmwOp::Umin => before.max(added),
-        RmwOp::And | RmwOp::Or | RmwOp::Xor if before + added > 0.0 => f64::INFINITY,
+        RmwOp::Add => before.by + added.by,
+        RmwOp::Xchg => return added,
+        RmwOp::Smax | RmwOp::Smin | RmwOp::Umax | RmwOp::Umin => before.by.max(added.by),
+        RmwOp::And | RmwOp::Or | RmwOp::Xor if before.by + added.by > 0.0 => f64::INFINITY,
         RmwOp::And | RmwOp::Or | RmwOp::Xor => 0.0,
-    }
+    };
+    let cause = before.cause.or(added.cause);
+    Off { by, cause }
 }

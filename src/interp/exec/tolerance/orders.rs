@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::super::{Held, Machine, Outcome, Results};
-use super::number;
 use super::reach::Reach;
+use super::{Off, number};
 use crate::interp::error_bounds::{least_normal, limit, ulp, unit};
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
@@ -121,7 +121,7 @@ impl Machine<'_> {
         line.special.resize(by.parts.len(), false);
         let parts = by.parts.iter().zip(element).zip(&mut line.special);
         for ((part, held), special) in parts {
-            let slack = held.slack.first().copied().unwrap_or(0.0);
+            let slack = held.off(0).by;
             let x = number(part.elem, held.elems[0]);
             let is_known = x.is_finite() && slack.is_finite();
             *special |= !is_known;
@@ -166,10 +166,11 @@ impl Machine<'_> {
                 (None, _, None) => Verdict::Settled(f64::INFINITY),
             };
             match verdict {
-                Verdict::Settled(slack) => held.set_slack(i, slack),
+                Verdict::Settled(by) => held.set_slack(i, Off { by, ..held.off(i) }),
                 Verdict::Further(more) if more > 0.0 => {
-                    let found = held.slack.get(i).copied().unwrap_or(0.0);
-                    held.set_slack(i, found + more);
+                    let Off { by, cause } = held.off(i);
+                    let by = by + more;
+                    held.set_slack(i, Off { by, cause });
                 }
                 Verdict::Further(_) => {}
             }

@@ -1,0 +1,215 @@
+//! What `tilelift run` says of elements that nothing is known of, and of what a line expects.
+
+use super::run::sum;
+use super::{KERNEL, stderr, stdout, tilelift};
+
+/// What cannot be compared is counted, with the division that it comes from.
+#[test]
+fn elements_without_bounds_are_counted() {
+    let program = "import triton
+import triton.language as tl
+
+
+@triton.jit
+def f(x, out, d, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(out + i, v // d)
+    tl.store(out + N + i, v % d)
+
+
+@triton.jit
+def product(a, b):
+    return a * b
+
+
+@triton.jit
+def g(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(out + i, tl.associative_scan(v, 0, product))
+";
+    let run = |kernel: &str, signature: &str, args: &[&str]| {
+        let all = [
+            "run", "-", "--lang", "py", "-t", "sm_80", "-n", kernel, "-s", signature,
+        ];
+        tilelift(&[&all[..], args].concat(), program)
+    };
+    let ints = "*i32, *i32, i32, 8";
+    let by = |d: &str| format!("grid(1) x=i32[8] iota(-3) out=i32[17] zeros d={d}");
+    let output = run("f", ints, &["--args", &by("0")]);
+    let table = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let row =
+        "\n  out           16 of 17 elements are not defined: line 9 divides an integer by zero\n";
+    assert!(table.contains(row), "{table}");
+    let output = run("f", ints, &["--args", &by("3")]);
+    assert!(!stdout(&output).contains("bound"), "{}", stdout(&output));
+    // Where bits are compared it is a difference with a reason.
+    let output = run("f", ints, &["--exact", "--args", &by("0")]);
+    let errors = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    let words = "the first is [8], -3 instead of -1; line 10 divides an integer by zero, and what that gives is not defined\n";
+    assert!(errors.contains(words), "{errors}");
+    // Of products that are infinite in any order all are compared, and of others those that are not.
+    let floats = |x: &str| format!("grid(1) x=f32[64] {x} out=f32[64] poison");
+    let output = run("g", "*fp32, *fp32, 64", &["--args", &floats("const(1e20)")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(!stdout(&output).contains("no bound"), "{}", stdout(&output));
+    let list: Vec<&str> = (0..64)
+        .map(|i| if i / 8 % 2 == 0 { "1e-9" } else { "1.5e9" })
+        .collect();
+    let list = format!("[{}]", list.join(","));
+    let output = run("g", "*fp32, *fp32, 64", &["--args", &floats(&list)]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = stdout(&output);
+    let row = "of 64 elements have no bound and were not compared: line 22 has partial results beyond the range of their type in \
+               some orders\n";
+    assert!(table.contains(row), "{table}");
+}
+
+/// What no executor can be right about is told wherever it goes, and cannot be expected.
+#[test]
+fn what_is_not_defined_is_told() {
+    let program = "import triton
+import triton.language as tl
+
+
+@triton.jit
+def f(x, out, d, N: tl.constexpr):
+    i = tl.arange(0, N)
+    q = tl.load(x + i) // d
+    tl.store(out + i, tl.where(i < 6, q + 1, 5))
+
+
+@triton.jit
+def zero(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i) % 0)
+
+
+@triton.jit
+def decides(x, out, d):
+    if tl.load(x) // d > 0:
+        tl.store(out, 1)
+    else:
+        tl.store(out, 2)
+
+
+@triton.jit
+def minus(a, b):
+    return a - b
+
+
+@triton.jit
+def scan(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.associative_scan(tl.load(x + i), 0, minus))
+";
+    let run = |kernel: &str, signature: &str, args: &str| {
+        let all = [
+            "run", "-", "--lang", "py", "-t", "sm_80", "-n", kernel, "-s", signature, "--args",
+            args,
+        ];
+        let output = tilelift(&all, program);
+        (output.status.code(), stdout(&output) + &stderr(&output))
+    };
+    let by = |d: &str, expect: &str| {
+        format!("grid(1) x=i32[8] iota(-3) out=i32[8] poison d={d}{expect}")
+    };
+    let ints = "*i32, *i32, i32, 8";
+    let (code, said) = run("f", ints, &by("0", ""));
+    let row = "out          6 of 8 elements are not defined: line 8 divides an integer by zero\n";
+    assert!(code == Some(0) && said.contains(row), "{said}");
+    let (code, said) = run(
+        "f",
+        ints,
+        &by("0", " ; expect out = [any,0,any,any,any,0,5,5]"),
+    );
+    let words = "interpreter: `out`: 2 elements are stated that are not defined; the first is [1]; line 8 divides an integer by zero, \
+                 and what that gives is not defined: state `any` in their place";
+    assert!(code == Some(1) && said.contains(words), "{said}");
+    let (code, said) = run(
+        "f",
+        ints,
+        &by("0", " ; expect out = [any,any,any,any,any,any,5,5]"),
+    );
+    assert!(code == Some(0), "{said}");
+    let (code, said) = run(
+        "f",
+        ints,
+        &by("0", " ; expect out = [any,any,any,any,any,any,5,6]"),
+    );
+    let words = "the first is [7], 5 instead of 6";
+    assert!(code == Some(1) && said.contains(words), "{said}");
+    // A list that says nothing of the wrong elements is held to the others.
+    let (code, said) = run(
+        "f",
+        ints,
+        &by("2", " ; expect out = [0,0,any,any,any,2,5,5]"),
+    );
+    assert!(code == Some(0) && !said.contains("defined"), "{said}");
+    let (code, said) = run(
+        "zero",
+        "*i32, *i32, 8",
+        "x=i32[8] iota(-3) out=i32[8] poison",
+    );
+    let row = "8 of 8 elements are not defined: line 15 divides an integer by zero\n";
+    assert!(code == Some(0) && said.contains(row), "{said}");
+    // What decides a branch says so of all.
+    let (code, said) = run(
+        "decides",
+        "*i32, *i32, i32",
+        "x=i32[1] [5] out=i32[1] zeros d=0",
+    );
+    let row = "\n  interpreter  line 20 divides an integer by zero\n";
+    assert!(code == Some(0) && said.contains(row), "{said}");
+    let (code, said) = run(
+        "scan",
+        "*i32, *i32, 64",
+        "x=i32[64] iota(1) out=i32[64] poison",
+    );
+    let words = "; line 34 scans with a function that is not associative, so that the order of the elements shows\n";
+    assert!(code == Some(1) && said.contains(words), "{said}");
+}
+
+/// A list is judged as a file is: within the bound that stands beside it, and in the same words.
+#[test]
+fn lists_have_bounds() {
+    let line = |expect: &str| format!("{KERNEL}; run: grid(1) x=f32[4] [1,2,3,4] n=3{expect}\n");
+    let near = " ; expect x = [2,4.0000005,6,4]";
+    let judged = |text: &str, args: &[&str], words: Option<&str>| {
+        let output = tilelift(&[args, &["-"]].concat(), text);
+        let errors = stderr(&output);
+        assert_eq!(output.status.success(), words.is_none(), "{text}: {errors}");
+        assert!(errors.contains(words.unwrap_or("")), "{text}: {errors}");
+    };
+    let wrong = Some(
+        "interpreter: `x`: 1 of 4 elements are not equal; the first is [1], 4.0 instead of 4.0000005",
+    );
+    judged(&line(near), &["run"], wrong);
+    let wrong = Some("4.0 instead of 4.0000005; `expect NAME within ulp 1` would allow all");
+    judged(&line(near), &["run", "--exact"], wrong);
+    let test = |expect: &str| format!("; test: run\n{}", line(expect));
+    judged(&test(near), &["test"], wrong);
+    for bound in ["ulp 1", "rel 1e-6", "abs 1e-6"] {
+        let expect = format!("{near} ; expect x within {bound}");
+        judged(&line(&expect), &["run"], None);
+        judged(&test(&expect), &["test"], None);
+        let far = expect.replace("4.0000005", "4.1");
+        let wrong = format!("are not within {bound}; the first is [1], 4.0 instead of 4.1");
+        judged(&line(&far), &["run"], Some(&wrong));
+    }
+    judged(
+        &line(" ; expect x = [2,4,6]"),
+        &["run"],
+        Some("3 elements are stated of a buffer of 4"),
+    );
+    judged(&line(" ; expect x = [2,any,any,4]"), &["run"], None);
+    // What the ops leave open needs no bound.
+    let sum = sum();
+    let sums = format!(
+        "{sum}; run: grid(1) x=f32[4] [1,0.1,0.1,0.1] n=4 ; expect x = [1.3,1.3,1.3,1.3000001]\n"
+    );
+    judged(&sums, &["run"], None);
+}
