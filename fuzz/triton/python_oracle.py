@@ -2,7 +2,7 @@
 of the language, so that names, scopes and control flow are Python's own.
 
 Where compiled code is defined otherwise than Python, the text is changed first: what a name is given, or a function returns, has
-a type; the counter of a loop is the loop's start where nothing runs; both sides of `.. if .. else ..` at run time have types.
+a type; the counter of a loop that never runs is the loop's start if its name was nothing before; both sides of `.. if .. else ..` at run time have types.
 """
 import ast
 import collections
@@ -278,7 +278,9 @@ class Typed(ast.NodeTransformer):
         bounds = ast.Assign([ast.Name("_bounds", ast.Store())], node.iter)
         node.iter = self.call("_numbers", ast.Name("_bounds", ast.Load()))
         start = ast.Assign([node.target], ast.Attribute(ast.Name("_bounds", ast.Load()), "start", ast.Load()))
-        return [bounds, start, node]
+        is_there = ast.Expr(ast.Name(node.target.id, ast.Load()))
+        missing = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [start])
+        return [bounds, ast.Try([is_there], [missing], [], []), node]
 
 
 def chosen(test, body, orelse):
