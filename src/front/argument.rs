@@ -90,7 +90,11 @@ pub(crate) fn unknown_constant(
         return Some(d.help(OPTIONS));
     }
     let of_module = index.names.iter().filter_map(|(name, definition)| {
-        matches!(definition, Definition::Value(..) | Definition::Changed(_)).then_some(*name)
+        let is_value = matches!(
+            definition,
+            Definition::Value(..) | Definition::Default(_) | Definition::Changed(_)
+        );
+        is_value.then_some(*name)
     });
     let given: Vec<&str> = all
         .iter()

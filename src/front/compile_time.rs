@@ -90,22 +90,24 @@ impl<'m> Lower<'m> {
                 continue;
             };
             let key = self.eval(key)?;
-            let is_type = |value: &Value<'m>| matches!(value, Value::Type(_));
-            let key = match &key {
-                Value::Const(Const::Str(key)) => key.to_string(),
-                Value::Tuple(types) if types.items.iter().all(is_type) => self.display(&key),
-                key if is_type(key) => self.display(key),
-                other => {
-                    let message = format!(
-                        "the keys of a dictionary are texts, found {}",
-                        other.describe()
-                    );
-                    return Err(self.error(Code::Unsupported, message).into());
-                }
-            };
-            dict.insert(key, value);
+            dict.insert(self.key_of(&key)?, value);
         }
         Ok(Value::Dict(dict.into()))
+    }
+
+    /// The text that a key of a dictionary stands for.
+    pub(crate) fn key_of(&self, key: &Value<'m>) -> Res<String> {
+        let is_type = |value: &Value<'m>| matches!(value, Value::Type(_));
+        match key {
+            Value::Const(Const::Str(key)) => Ok(key.to_string()),
+            Value::Tuple(types) if types.items.iter().all(is_type) => Ok(self.display(key)),
+            key if is_type(key) => Ok(self.display(key)),
+            other => {
+                let found = other.describe();
+                let message = format!("the keys of a dictionary are texts, found {found}");
+                Err(self.error(Code::Unsupported, message).into())
+            }
+        }
     }
 
     /// The lists that `[element for .. for ..]` makes, outermost `for` first.
@@ -167,6 +169,11 @@ impl<'m> Lower<'m> {
             .into()
     }
 
+    /// Notes that something was asked of a value that may be the host's: nothing is known of it but its name.
+    pub(crate) fn note_host(&mut self, value: &Value<'m>) {
+        self.asked_host |= matches!(value, Value::Path(_));
+    }
+
     /// One comparison of anything.
     pub(crate) fn compare_values(
         &mut self,
@@ -175,6 +182,8 @@ impl<'m> Lower<'m> {
         b: &Value<'m>,
     ) -> Res<Value<'m>> {
         use super::expr::{constant_equal, identical, is_number};
+        self.note_host(a);
+        self.note_host(b);
         match op {
             CmpOp::Is => Ok(Value::bool(identical(a, b))),
             CmpOp::IsNot => Ok(Value::bool(!identical(a, b))),

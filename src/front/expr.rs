@@ -264,6 +264,8 @@ impl<'m> Lower<'m> {
 
     /// `is` and `is not`; `one` if both sides are the same name.
     fn identity(&mut self, op: CmpOp, one: bool, a: &Value<'m>, b: &Value<'m>) -> Res<Value<'m>> {
+        self.note_host(a);
+        self.note_host(b);
         let is = one || identical(a, b);
         // Functions of the host find its constants, of which equal ones are mostly one object.
         let is = is || self.frame().host && same(a, b);
@@ -631,7 +633,7 @@ impl<'m> Lower<'m> {
             Local::Bound { value, .. } => Some(Ok(value.clone())),
             Local::Gone(why) => Some(Err(*why)),
             Local::Counter(ended) => {
-                let ended = *ended;
+                let ended = ended.clone();
                 Some(Ok(self.last_count(name, &ended)))
             }
         }

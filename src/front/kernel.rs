@@ -8,6 +8,7 @@ use ruff_python_ast::{ModModule, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::argument::{bind_parameters, unknown_constant};
+use super::conditions::{Decided, index_of};
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::lower::{Frame, Locals, Lower, Res, Stop};
 use super::module::{Definition, Index, decoration, params};
@@ -168,7 +169,7 @@ impl Module {
 
     /// The functions with `@jit`, in the order of the file.
     pub fn kernels(&self) -> Vec<KernelInfo> {
-        let index = Index::new(&self.tree);
+        let index = index_of(&self.tree, &IndexMap::new(), Target::SM_80);
         index.jit_functions().map(|f| self.info(f)).collect()
     }
 
@@ -244,7 +245,7 @@ impl Module {
 
     /// What is wrong with a constant of this name for a kernel: nothing in the file asks for it.
     pub(crate) fn unknown_constant(&self, kernel: &str, name: &str) -> Option<Diagnostics> {
-        let index = Index::new(&self.tree);
+        let index = Index::new(&self.tree, Decided::default());
         let f = self.pick(&index, Some(kernel)).ok()?;
         let spec = Specialization {
             constants: vec![(name.to_owned(), Constant::None)],
@@ -261,11 +262,11 @@ impl Module {
         spec: &Specialization,
         run: impl for<'m> FnOnce(&mut Lower<'m>, &'m StmtFunctionDef) -> Res<T>,
     ) -> Result<T, Diagnostics> {
-        let index = Index::new(&self.tree);
+        let constants: IndexMap<String, Constant> = spec.constants.iter().cloned().collect();
+        let index = index_of(&self.tree, &constants, spec.target);
         let f = self
             .pick(&index, kernel)
             .map_err(|d| self.diagnostics(vec![*d]))?;
-        let constants: IndexMap<String, Constant> = spec.constants.iter().cloned().collect();
         if let Some(d) = unknown_constant(&self.tree, &index, f, spec) {
             return Err(self.diagnostics(vec![d]));
         }
@@ -298,6 +299,26 @@ impl Module {
         Err(self.diagnostics(lower.messages))
     }
 
+    /// That several functions of the host have a kernel of one name.
+    fn made_by_several(&self, made: &[&StmtFunctionDef]) -> Diagnostic {
+        let line = |f: &&StmtFunctionDef| {
+            let at = usize::from(f.name.range().start());
+            super::diagnostic::position(&self.text, at).0.to_string()
+        };
+        let lines: Vec<String> = made.iter().map(line).collect();
+        let (last, first) = lines
+            .split_last()
+            .map_or(("", &[][..]), |(l, f)| (l.as_str(), f));
+        let name = made.first().map_or("", |f| f.name.as_str());
+        let first = first.join(", ");
+        let message = format!("there are several kernels `{name}`, in lines {first} and {last}");
+        let at = made
+            .last()
+            .map_or_else(TextRange::default, |f| f.name.range());
+        let d = Diagnostic::error(Code::NoKernel, at, message);
+        d.help("give them different names: functions of the host do not tell them apart")
+    }
+
     fn pick<'m>(
         &self,
         index: &Index<'m>,
@@ -316,6 +337,9 @@ impl Module {
                 return Err(Box::new(d.help("choose one with -n")));
             }
         };
+        if let Some(several) = found.and_then(|f| index.made_by_several(f)) {
+            return Err(Box::new(self.made_by_several(several)));
+        }
         found.ok_or_else(|| {
             let d = match kernel {
                 Some(name) => {

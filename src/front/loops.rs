@@ -2,9 +2,11 @@
 //!
 //! A loop over constants is walked once for each. A run-time loop becomes a region that carries the names that its body
 //! assigns and that exist before it ([`super::carry`]); a name that the body alone defines is gone after the loop. The
-//! counter, where it is read after the loop, is what it was in the last iteration; with no iteration it is what it was before, if that
-//! was a number of its type, and else the loop's start. One that the body assigns, or counts another loop with, is carried, so
-//! that it is what the last iteration left.
+//! counter, where it is read after the loop, is what it was in the last iteration; with no iteration it is what it was before: a
+//! number of its type, or the counter of a loop before. Where it was nothing before it is the loop's start. One that the body
+//! assigns, or counts another loop with, is carried, so that it is what the last iteration left.
+
+use std::rc::Rc;
 
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
@@ -16,8 +18,8 @@ use super::diagnostic::{Code, Severity};
 use super::lower::{Gone, Local, Lower, Res, Stop, with_stack};
 use super::stmt::Flow;
 use super::types::{DType, Ty, promote_ints, show};
-use super::value::{RangeValue, Tensor, Value};
-use crate::ir::attrs::{Attr, IntPred, make};
+use super::value::{Const, RangeValue, Tensor, Value};
+use crate::ir::attrs::{Attr, IntPred, Rounding, make};
 use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::entities;
 use crate::ir::ops::TileOp;
@@ -80,16 +82,58 @@ pub(crate) struct Counted {
     step: Tensor,
     /// It counts down: the counter is `lo + hi - iv`.
     down: bool,
+    /// It is known to have an iteration.
+    runs: bool,
     stages: Option<u8>,
 }
 
 /// The counter of a run-time loop that has ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ended {
     /// The bounds say what it was, and where there was no iteration what it was before.
-    Counted(Counted, Option<Tensor>),
+    Counted(Counted, Before),
     /// The body assigned it: a result of the loop; and what it was before.
-    Left(Tensor, Option<Tensor>),
+    Left(Tensor, Before),
+}
+
+/// What a counter was before its loop.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Before {
+    /// Nothing, or the loop has an iteration for certain.
+    Nothing,
+    /// A number that the type has which the loop counts in.
+    Number(Tensor),
+    /// The counter of a loop before; the type has all its numbers.
+    Counter(Rc<Ended>),
+    /// Something else.
+    Other,
+}
+
+/// Whether a type of integers has all numbers of another.
+fn has_all(ty: Ty, other: Ty) -> bool {
+    match (ty.dtype(), other.dtype()) {
+        _ if ty == other => true,
+        (Some(a), Some(b)) if a.is_int() && b.is_int() => {
+            let (a, b) = (a.int_range(), b.int_range());
+            a.0 <= b.0 && b.1 <= a.1
+        }
+        _ => false,
+    }
+}
+
+impl Ended {
+    fn ty(&self) -> Ty {
+        match self {
+            Ended::Counted(counted, _) => counted.lo.ty,
+            Ended::Left(left, _) => left.ty,
+        }
+    }
+
+    fn before(&self) -> &Before {
+        match self {
+            Ended::Counted(_, before) | Ended::Left(_, before) => before,
+        }
+    }
 }
 
 impl<'m> Lower<'m> {
@@ -220,11 +264,19 @@ impl<'m> Lower<'m> {
             Some(n) => self.materialize(&Value::int(n.saturating_abs()), dtype, Shape::SCALAR)?,
             None => self.materialize(&range.step, dtype, Shape::SCALAR)?,
         };
+        let bound = |value: &Value<'m>| value.as_const().and_then(|c| constant::as_int(&c));
+        let (first, last) = if down {
+            (&range.stop, &range.start)
+        } else {
+            (&range.start, &range.stop)
+        };
+        let runs = matches!((bound(first), bound(last)), (Some(first), Some(last)) if first < last);
         Ok(Counted {
             lo,
             hi,
             step,
             down,
+            runs,
             stages: range.stages.or(self.num_stages),
         })
     }
@@ -242,14 +294,18 @@ impl<'m> Lower<'m> {
         let kept = counter.filter(|name| names.contains(name));
         names.retain(|name| !targets.contains(name));
         let iv_ty = counted.lo.ty;
-        let before = counter.and_then(|name| self.count_before(name, iv_ty));
+        let before = match counter {
+            Some(name) if !counted.runs => self.count_before(name, iv_ty),
+            _ => Before::Nothing,
+        };
         // What a counter's name was before the loop is not what it is in it or after it.
         for name in &targets {
             self.frame().locals.insert(name, Local::Gone(Gone::Counter));
         }
         if let Some(name) = kept {
             let start = if counted.down { counted.hi } else { counted.lo };
-            let start = Value::Tensor(before.unwrap_or(start));
+            let start = self.number_before(&before, iv_ty).unwrap_or(start);
+            let start = Value::Tensor(start);
             self.bind(name, start, false);
             names.push(name);
         }
@@ -296,33 +352,60 @@ impl<'m> Lower<'m> {
             })
         })?;
         let ended = match (counter, kept) {
-            (Some(name), None) => Some((name, Ended::Counted(*counted, before))),
+            (Some(name), None) => Some((name, Ended::Counted(*counted, before.clone()))),
             (_, Some(name)) => match self.frame().locals.get(name) {
                 Some(Local::Bound {
                     value: Value::Tensor(left),
                     ..
-                }) => Some((name, Ended::Left(*left, before))),
+                }) => Some((name, Ended::Left(*left, before.clone()))),
                 _ => None,
             },
             (None, None) => None,
         };
         if let Some((name, ended)) = ended {
-            self.frame().locals.insert(name, Local::Counter(ended));
+            let local = match ended.before() {
+                Before::Other => Local::Gone(Gone::Mixed),
+                _ => Local::Counter(ended),
+            };
+            self.frame().locals.insert(name, local);
         }
         Ok(Flow::Next)
     }
 
-    /// What a counter is before its loop, if that is a number of the counter's type.
-    fn count_before(&mut self, name: &str, ty: Ty) -> Option<Tensor> {
-        let Some(Local::Bound { value, .. }) = self.frame().locals.get(name) else {
-            return None;
-        };
-        match value.clone() {
-            Value::Tensor(t) => (t.ty == ty && t.shape.is_scalar()).then_some(t),
-            value => {
-                value.as_const().and_then(|c| constant::as_int(&c))?;
-                self.materialize(&value, ty.dtype()?, Shape::SCALAR).ok()
+    /// What a counter is before its loop, which counts in this type.
+    fn count_before(&mut self, name: &str, ty: Ty) -> Before {
+        let value = match self.frame().locals.get(name) {
+            Some(Local::Bound { value, .. }) => value.clone(),
+            Some(Local::Counter(ended)) if has_all(ty, ended.ty()) => {
+                return Before::Counter(Rc::new(ended.clone()));
             }
+            None | Some(Local::Gone(Gone::Later)) => return Before::Nothing,
+            Some(Local::Counter(_) | Local::Gone(_)) => return Before::Other,
+        };
+        let number = match value {
+            Value::Tensor(t) => (has_all(ty, t.ty) && t.shape.is_scalar()).then_some(t),
+            value => {
+                let is_whole = value.as_const().is_some_and(|c| matches!(c, Const::Int(_)));
+                let dtype = ty.dtype().filter(|_| is_whole);
+                dtype.and_then(|dtype| self.materialize(&value, dtype, Shape::SCALAR).ok())
+            }
+        };
+        number.map_or(Before::Other, Before::Number)
+    }
+
+    /// The number that a counter was before its loop, in the type of the loop and in the current block.
+    fn number_before(&mut self, before: &Before, ty: Ty) -> Option<Tensor> {
+        let number = match before {
+            Before::Number(number) => *number,
+            Before::Counter(ended) => match with_stack(|| self.counter_value(ended)) {
+                Value::Tensor(number) => number,
+                _ => return None,
+            },
+            Before::Nothing | Before::Other => return None,
+        };
+        match number.ty == ty {
+            true => Some(number),
+            false => self.cast(number, ty, Rounding::Nearest).ok(),
         }
     }
 
@@ -348,9 +431,9 @@ impl<'m> Lower<'m> {
     pub(crate) fn last_count(&mut self, name: &str, ended: &Ended) -> Value<'m> {
         let message = format!("`{name}` is the counter of a loop that has ended");
         let d = self.error(Code::Suspicious, message);
-        let none = match ended {
-            Ended::Counted(_, None) | Ended::Left(_, None) => "the loop's start",
-            Ended::Counted(_, Some(_)) | Ended::Left(_, Some(_)) => "what it was before",
+        let none = match ended.before() {
+            Before::Nothing | Before::Other => "the loop's start",
+            Before::Number(_) | Before::Counter(_) => "what it was before",
         };
         let d = d
             .label(format!(
@@ -363,8 +446,8 @@ impl<'m> Lower<'m> {
 
     /// The same without a warning, computed in the current block.
     pub(crate) fn counter_value(&mut self, ended: &Ended) -> Value<'m> {
-        let (counted, earlier) = match ended {
-            Ended::Counted(counted, earlier) => (counted, earlier),
+        let (counted, before) = match ended {
+            Ended::Counted(counted, before) => (counted, before),
             Ended::Left(left, _) => return Value::Tensor(*left),
         };
         let (lo, hi, step) = (counted.lo.value, counted.hi.value, counted.step.value);
@@ -375,17 +458,19 @@ impl<'m> Lower<'m> {
         // than one step before it: with `d` to go, `(d - 1) % step` is behind the last count.
         let bits = counted.lo.ty.bits();
         let ones = self.b.const_bits(u64::MAX >> (64 - bits), self.b.ty(lo));
-        let before = self.b.iadd(hi, ones);
-        let distance = self.b.isub(before, lo);
+        let highest = self.b.iadd(hi, ones);
+        let distance = self.b.isub(highest, lo);
         let behind = self.b.urem(distance, step);
-        let last = self.b.isub(before, behind);
+        let last = self.b.isub(highest, behind);
         let (last, start) = if counted.down {
             let sum = self.b.iadd(lo, hi);
             (self.b.isub(sum, last), hi)
         } else {
             (last, lo)
         };
-        let start = earlier.map_or(start, |earlier| earlier.value);
+        let start = self
+            .number_before(before, counted.lo.ty)
+            .map_or(start, |before| before.value);
         let value = self.b.select(runs, last, start);
         self.block(value, counted.lo.ty)
     }
@@ -393,7 +478,7 @@ impl<'m> Lower<'m> {
     /// Makes a name that was a counter a number like any other: what a loop assigns is carried from there.
     pub(crate) fn settle_counter(&mut self, name: &'m str) {
         if let Some(Local::Counter(ended)) = self.frame().locals.get(name) {
-            let ended = *ended;
+            let ended = ended.clone();
             let value = self.counter_value(&ended);
             self.bind(name, value, false);
         }

@@ -75,7 +75,11 @@ pub(crate) enum Gone {
     Later,
     /// It is the counter of a loop that has ended.
     Counter,
-    /// The same, and the body leaves something of another type in it than it counts in.
+    /// It is the counter of a loop that may have no iteration, and was no number of its type before.
+    Mixed,
+    /// A loop in one branch of an `if` counts it.
+    CounterInBranch,
+    /// It is the counter of a loop that has ended, and the body leaves something of another type in it than it counts in.
     Retyped {
         /// What it counts in.
         counts: Ty,
@@ -101,6 +105,15 @@ impl Gone {
                 (why.to_owned(), before)
             }
             Gone::Counter => ("it is the counter of a loop that has ended".to_owned(), own),
+            Gone::Mixed => {
+                let why =
+                    "it is the counter of a loop that has ended, and was of another type before it";
+                (why.to_owned(), own)
+            }
+            Gone::CounterInBranch => {
+                let why = "it is the counter of a loop in one branch of an `if`";
+                (why.to_owned(), own)
+            }
             Gone::Retyped { counts, left } => {
                 let (counts, left) = (show(counts, Shape::SCALAR), show(left.0, left.1));
                 let why = format!(
@@ -169,6 +182,10 @@ pub(crate) struct Lower<'m> {
     pub(crate) messages: Vec<Diagnostic>,
     /// Where values of the module stand that are being evaluated, to find one defined by itself.
     pub(crate) evaluating: Vec<(&'m str, TextRange)>,
+    /// Names of the module are what its statements say, whatever else changes them: lists of configurations.
+    pub(crate) as_written: bool,
+    /// Something was asked of what only the host has.
+    pub(crate) asked_host: bool,
     /// Open run-time regions.
     pub(crate) regions: usize,
     /// The expression being evaluated.
@@ -197,6 +214,8 @@ impl<'m> Lower<'m> {
             frames: Vec::new(),
             messages: Vec::new(),
             evaluating: Vec::new(),
+            as_written: false,
+            asked_host: false,
             regions: 0,
             range: TextRange::empty(TextSize::new(0)),
             line_starts,

@@ -51,6 +51,18 @@ enum Slot<'m> {
     Tuple(std::rc::Rc<Tuple<'m>>, Vec<Slot<'m>>),
 }
 
+/// Why a name has no value behind an `if` after whose branches these are the names.
+fn lost_in(name: &str, then: &Locals<'_>, other: &Locals<'_>) -> Gone {
+    let of_counter = |locals: &Locals<'_>| match locals.get(name) {
+        Some(Local::Counter(_)) => Some(Gone::CounterInBranch),
+        Some(Local::Gone(Gone::InLoop | Gone::InBranch | Gone::Later)) => None,
+        Some(Local::Gone(why)) => Some(*why),
+        Some(Local::Bound { .. }) | None => None,
+    };
+    let found = of_counter(then).or_else(|| of_counter(other));
+    found.unwrap_or(Gone::InBranch)
+}
+
 impl<'m> Lower<'m> {
     /// The shape of what is a number to the text: in a function that is mapped over blocks, theirs.
     fn mapped(&self, found: Shape) -> Shape {
@@ -95,19 +107,19 @@ impl<'m> Lower<'m> {
                 }
                 // Where a branch keeps the counter of a loop before the `if`, and the other one does not, it is a number.
                 let mut kept = None;
-                if let Some(&Local::Counter(counter)) = before.get(name) {
-                    let keeps = |branch: &Branch<'m>| matches!(branch.locals.get(name), Some(Local::Counter(found)) if *found == counter);
+                if let Some(Local::Counter(counter)) = before.get(name) {
+                    let keeps = |branch: &Branch<'m>| matches!(branch.locals.get(name), Some(Local::Counter(found)) if found == counter);
                     let (a, b) = (keeps(&then), keeps(&other));
                     if (a || ended.0) && (b || ended.1) {
-                        counters.push((name, Local::Counter(counter)));
+                        counters.push((name, Local::Counter(counter.clone())));
                         continue;
                     }
-                    kept = (a || b).then(|| (counter, self.counter_value(&counter)));
+                    kept = (a || b).then(|| (counter, self.counter_value(counter)));
                 }
                 let side = |branch: &Branch<'m>, ended| match (branch.locals.get(name), &kept) {
                     _ if ended => Side::Any,
                     (Some(Local::Bound { value, .. }), _) => Side::Has(value.clone()),
-                    (Some(Local::Counter(found)), Some((counter, value))) if found == counter => {
+                    (Some(Local::Counter(found)), Some((counter, value))) if found == *counter => {
                         Side::Has(value.clone())
                     }
                     _ => Side::Lacks,
@@ -155,7 +167,7 @@ impl<'m> Lower<'m> {
                     value: resolve(slot, &results),
                     fixed,
                 },
-                None => Local::Gone(Gone::InBranch),
+                None => Local::Gone(lost_in(name, &then.locals, &other.locals)),
             };
             locals.insert(name, local);
         }

@@ -1,21 +1,33 @@
 //! What a file defines: functions, classes, imports and constants of its top level.
 //!
 //! Nothing is executed. In functions a name stands for its last definition, and in what the module itself computes for the
-//! last one before that place. So it is also where the definitions stand in the branches of an `if` whose condition only the
-//! host could tell, of which users are warned; of a `try` the body counts, what its handlers define is taken only for names that
-//! the body does not define. Constants are evaluated when a kernel uses them.
+//! last one before that place; what changes a value after it is defined is found by [`super::changes`]. So it is also where
+//! the definitions stand in the branches of an `if` whose condition only the host could tell ([`super::conditions`]), of which
+//! users are warned; of a `try` the body counts, what its handlers define is taken only for names that the body does not
+//! define. Constants are evaluated when a kernel uses them.
 
 use indexmap::IndexMap;
+use ruff_python_ast::comparable::ComparableExpr;
 use ruff_python_ast::{
-    Expr, ExprList, ExprTuple, ModModule, Stmt, StmtAugAssign, StmtClassDef, StmtFunctionDef,
+    Expr, ExprDict, ExprList, ExprTuple, ModModule, Stmt, StmtClassDef, StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use super::changes::Changes;
+use super::conditions::{Decided, branches};
 use super::diagnostic::{Code, Diagnostic, Severity};
 use super::loops::{assigned_names, target_names};
 
 /// Why nobody but the host knows a name.
-const BY_THE_HOST: &str = "it is assigned where only the host knows what";
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// It is assigned in a loop, or in another way that is not followed.
+    ByTheHost,
+    /// It is a parameter of a function of the host.
+    Parameter,
+    /// What stands here changes it, or gives it to what may change it.
+    Changed(TextRange),
+}
 
 /// What a name of the top level stands for.
 #[derive(Clone, Copy, Debug)]
@@ -26,14 +38,16 @@ pub(crate) enum Definition<'m> {
     Class(&'m StmtClassDef),
     /// A value to be evaluated, or one element of it.
     Value(&'m Expr, Option<usize>),
-    /// A value made of the one that the name had before.
-    Changed(&'m StmtAugAssign),
+    /// What a parameter of a function of the host is if nothing is given.
+    Default(&'m Expr),
+    /// A value made of the one that the name had before, by this statement.
+    Changed(&'m Stmt),
     /// `import a.b` (bound to `a`), or with `as` to the whole.
     Module(&'m str),
     /// `from module import name`.
     Member(&'m str, &'m str),
     /// A name of which only the host knows what it is, and why.
-    Unknown(&'static str),
+    Unknown(Unknown),
 }
 
 impl Definition<'_> {
@@ -41,8 +55,8 @@ impl Definition<'_> {
     fn place(self) -> Option<TextRange> {
         match self {
             Definition::Function(f) => Some(f.range),
-            Definition::Value(value, _) => Some(value.range()),
-            Definition::Changed(s) => Some(s.range),
+            Definition::Value(value, _) | Definition::Default(value) => Some(value.range()),
+            Definition::Changed(s) => Some(s.range()),
             _ => None,
         }
     }
@@ -61,6 +75,9 @@ pub(crate) struct Decoration<'m> {
     pub(crate) tuning: Vec<&'m ruff_python_ast::ExprCall>,
 }
 
+/// The definitions of a scope with its place.
+type Placed<'m> = (TextRange, Index<'m>);
+
 /// The definitions of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index<'m> {
@@ -70,16 +87,60 @@ pub(crate) struct Index<'m> {
     /// All definitions of a name, each with the end of its statement.
     all: IndexMap<&'m str, Vec<(TextSize, Definition<'m>)>>,
     /// What functions of the host define that have kernels within, with the place of their statements.
-    makers: Vec<(TextRange, Index<'m>)>,
-    /// Where `if` statements stand that are in no other.
+    makers: Vec<Placed<'m>>,
+    /// The kernels of these functions, by name.
+    made: IndexMap<&'m str, Vec<&'m StmtFunctionDef>>,
+    /// What classes define, with their place.
+    classes: Vec<Placed<'m>>,
+    /// Attributes that are given a value.
+    set_attributes: Vec<&'m Expr>,
+    /// The statements.
+    body: &'m [Stmt],
+    /// Their conditions, and which are decided.
+    tests: Vec<&'m Expr>,
+    pub(crate) decided: Decided,
+    /// What changes after it is defined.
+    changes: Changes<'m>,
+    /// Where `if` statements stand whose conditions are not decided, and that are in no other.
     conditions: Vec<TextRange>,
 }
 
 impl<'m> Index<'m> {
-    /// Reads the top level.
-    pub(crate) fn new(module: &'m ModModule) -> Index<'m> {
-        let mut index = Index::default();
-        index.read(&module.body, false);
+    /// Reads the top level; conditions that are decided are not read where they do not hold.
+    pub(crate) fn new(module: &'m ModModule, decided: Decided) -> Index<'m> {
+        Index::of_body(&module.body, decided)
+    }
+
+    /// The conditions of the statements that are read, whether they are decided or not.
+    pub(crate) fn tests(&self, tests: &mut Vec<&'m Expr>) {
+        tests.extend(&self.tests);
+        let inner = self.makers.iter().chain(&self.classes);
+        inner.for_each(|(_, inside)| inside.tests(tests));
+    }
+
+    /// Looks for what changes after it is defined, which those who evaluate anything need to know.
+    pub(crate) fn find_changes(&mut self) {
+        self.find_changes_in(&[]);
+    }
+
+    /// The same, within these scopes, outermost first.
+    fn find_changes_in(&mut self, around: &[&Index<'m>]) {
+        self.changes = Changes::new(self, around, self.body);
+        let mut makers = std::mem::take(&mut self.makers);
+        let around: Vec<&Index<'m>> = around.iter().copied().chain([&*self]).collect();
+        for (_, inside) in &mut makers {
+            inside.find_changes_in(&around);
+        }
+        self.makers = makers;
+    }
+
+    fn of_body(body: &'m [Stmt], decided: Decided) -> Index<'m> {
+        let mut index = Index {
+            body,
+            decided,
+            ..Index::default()
+        };
+        index.read(body, false);
         index.warn_of_branches();
         index
     }
@@ -96,6 +157,8 @@ impl<'m> Index<'m> {
                 }
                 Stmt::ClassDef(c) => {
                     self.define(c.name.as_str(), Definition::Class(c), at, fallback);
+                    self.classes
+                        .push((c.range, Index::of_body(&c.body, self.decided.clone())));
                 }
                 Stmt::Import(import) => {
                     for alias in &import.names {
@@ -137,17 +200,21 @@ impl<'m> Index<'m> {
                 }
                 Stmt::AugAssign(s) => {
                     if let Expr::Name(name) = &*s.target {
-                        self.define(name.id.as_str(), Definition::Changed(s), at, fallback);
+                        self.define(name.id.as_str(), Definition::Changed(stmt), at, fallback);
                     }
                 }
                 Stmt::If(s) => {
+                    let clauses = s.elif_else_clauses.iter();
+                    let tests = clauses.filter_map(|clause| clause.test.as_ref());
+                    self.tests.extend(std::iter::once(&*s.test).chain(tests));
+                    let (branches, certain) = branches(s, &self.decided);
                     let outer = self.conditions.last();
-                    if outer.is_none_or(|outer| !outer.contains_range(s.range)) {
+                    let is_within = outer.is_some_and(|outer| outer.contains_range(s.range));
+                    if !certain && !is_within {
                         self.conditions.push(s.range);
                     }
-                    self.read(&s.body, fallback);
-                    for clause in &s.elif_else_clauses {
-                        self.read(&clause.body, fallback);
+                    for body in branches {
+                        self.read(body, fallback);
                     }
                 }
                 Stmt::Try(s) => {
@@ -170,7 +237,7 @@ impl<'m> Index<'m> {
                             .for_each(|target| target_names(target, &mut names));
                     }
                     for name in names {
-                        self.define(name, Definition::Unknown(BY_THE_HOST), at, fallback);
+                        self.define(name, Definition::Unknown(Unknown::ByTheHost), at, fallback);
                     }
                 }
             }
@@ -185,12 +252,16 @@ impl<'m> Index<'m> {
         if own.jit || own.host || !f.body.iter().any(makes) {
             return;
         }
-        let mut inside = Index::default();
+        let mut inside = Index {
+            body: &f.body,
+            decided: self.decided.clone(),
+            ..Index::default()
+        };
         let start = f.body.first().map_or(f.range.end(), Ranged::start);
         for param in params(f) {
             let definition = match param.default {
-                Some(default) => Definition::Value(default, None),
-                None => Definition::Unknown("it is a parameter of a function of the host"),
+                Some(default) => Definition::Default(default),
+                None => Definition::Unknown(Unknown::Parameter),
             };
             inside.define(param.name, definition, start, false);
         }
@@ -200,6 +271,9 @@ impl<'m> Index<'m> {
             if !matches!(definition, Definition::Unknown(_)) {
                 self.define(name, *definition, f.range.end(), true);
             }
+        }
+        for f in inside.jit_functions() {
+            self.made.entry(f.name.as_str()).or_default().push(f);
         }
         for (name, warning) in &inside.twice {
             self.twice.entry(name).or_insert_with(|| warning.clone());
@@ -215,29 +289,145 @@ impl<'m> Index<'m> {
         }
     }
 
-    /// What a name stands for at a place: in a function that stands there, or else in an expression of the module.
+    /// What a name stands for at a place: in a function that stands there, or else in an expression of the module. With
+    /// `as_written` what changes it in ways that are not followed is passed over.
     pub(crate) fn find(
         &self,
         name: &str,
         place: TextRange,
         in_function: bool,
+        as_written: bool,
     ) -> Option<Definition<'m>> {
-        // Makers stand one behind the other, and so do the definitions of a name.
-        let at = self
-            .makers
-            .partition_point(|(range, _)| range.start() <= place.start());
-        let around = at.checked_sub(1).and_then(|at| self.makers.get(at));
-        let around = around.filter(|(range, _)| range.contains_range(place));
-        let inside = around.and_then(|(_, inside)| inside.find(name, place, in_function));
-        inside.or_else(|| {
-            let last = self.names.get(name).copied();
-            let all = self.all.get(name).filter(|_| !in_function);
-            let earlier = all.and_then(|all| {
-                let before = all.partition_point(|(end, _)| *end <= place.start());
-                all.get(before.checked_sub(1)?)
-            });
-            earlier.map(|(_, definition)| *definition).or(last)
+        let maker = around(&self.makers, place);
+        let inside =
+            maker.and_then(|(_, inside)| inside.find(name, place, in_function, as_written));
+        let before = (!in_function).then(|| place.start());
+        // Functions of a class do not see its names.
+        let of_class = || {
+            let mut class = &around(&self.classes, place).filter(|_| !in_function)?.1;
+            while let Some((_, inner)) = around(&class.classes, place) {
+                class = inner;
+            }
+            class.defined_before(name, place.start())
+        };
+        inside.or_else(of_class).or_else(|| {
+            let last = self.names.get(name).copied()?;
+            if !as_written && let Some(at) = self.changes.unknown(name) {
+                return Some(Definition::Unknown(Unknown::Changed(at)));
+            }
+            let found = before.and_then(|before| self.defined_before(name, before));
+            let all = self.all.get(name).map_or(&[][..], |all| all);
+            let end = match (before, found) {
+                (Some(before), Some(_)) => {
+                    all[..all.partition_point(|(end, _)| *end <= before)].last()
+                }
+                _ => all.last(),
+            };
+            // Steps say nothing of what a name stood for before.
+            let step = self.changes.step(name, before);
+            let step = step.filter(|(at, _)| end.is_none_or(|(end, _)| end < at));
+            step.map(|(_, stmt)| Definition::Changed(stmt))
+                .or(found)
+                .or(Some(last))
         })
+    }
+
+    /// The last definition of a name that ends before a place.
+    fn defined_before(&self, name: &str, place: TextSize) -> Option<Definition<'m>> {
+        let all = self.all.get(name)?;
+        let before = all.partition_point(|(end, _)| *end <= place);
+        let (_, definition) = all.get(before.checked_sub(1)?)?;
+        Some(*definition)
+    }
+
+    /// A table that a name stands for, with the entries that later statements give it; none where these are not known.
+    pub(crate) fn table(&self, name: &str) -> Option<(&'m ExprDict, Vec<(&'m str, &'m Expr)>)> {
+        let Definition::Value(Expr::Dict(dict), None) = self.names.get(name)? else {
+            return None;
+        };
+        if self.changes.unknown(name).is_some() {
+            return None;
+        }
+        let entry = |(_, stmt): &(TextSize, &'m Stmt)| {
+            let Stmt::Assign(s) = stmt else { return None };
+            let target = s.targets.first()?.as_subscript_expr()?;
+            let key = target.slice.as_string_literal_expr()?;
+            target
+                .value
+                .is_name_expr()
+                .then_some((key.value.to_str(), &*s.value))
+        };
+        let steps = self.changes.steps(name).iter();
+        let added = steps
+            .filter(|(end, _)| *end > dict.range().end())
+            .map(entry);
+        Some((dict, added.collect::<Option<_>>()?))
+    }
+
+    /// What a class of the scope, or of a function or class in it, defines.
+    pub(crate) fn class(&self, class: &StmtClassDef) -> Option<&Index<'m>> {
+        let made = around(&self.makers, class.range).and_then(|(_, inside)| inside.class(class));
+        made.or_else(|| {
+            let (range, inside) = around(&self.classes, class.range)?;
+            match *range == class.range {
+                true => Some(inside),
+                false => inside.class(class),
+            }
+        })
+    }
+
+    /// What gives an attribute of a class another value.
+    pub(crate) fn changed_attribute(&self, class: &StmtClassDef, name: &str) -> Option<TextRange> {
+        let made = around(&self.makers, class.range);
+        let made = made.filter(|(_, inside)| inside.class(class).is_some());
+        let index = made.map_or(self, |(_, inside)| inside);
+        index.changes.attribute(class.name.as_str(), name)
+    }
+
+    /// What gives a name of another file's module another value.
+    pub(crate) fn patched(&self, path: &str) -> Option<TextRange> {
+        let set = self.set_attributes.iter().find(|target| {
+            let found = self.path_of(target, 1, |name| self.names.get(name).copied());
+            found.is_some_and(|found| {
+                found == path || in_language(&found).is_some_and(|f| f == path)
+            })
+        });
+        set.map(|target| target.range())
+    }
+
+    /// The path of what another file has, if an expression is that; through as many aliases. `define` says what a name
+    /// stands for.
+    pub(crate) fn path_of(
+        &self,
+        expr: &'m Expr,
+        aliases: usize,
+        define: impl Fn(&'m str) -> Option<Definition<'m>> + Copy,
+    ) -> Option<String> {
+        match expr {
+            Expr::Attribute(e) => {
+                let module = self.path_of(&e.value, aliases, define)?;
+                Some(format!("{module}.{}", e.attr))
+            }
+            Expr::Name(name) => match define(name.id.as_str())? {
+                Definition::Module(path) => Some(path.to_owned()),
+                Definition::Member("", member) => Some(member.to_owned()),
+                Definition::Member(module, member) => Some(format!("{module}.{member}")),
+                Definition::Value(value @ (Expr::Name(_) | Expr::Attribute(_)), None)
+                    if aliases > 0 =>
+                {
+                    self.path_of(value, aliases - 1, define)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The functions of the host, by place, that each have a kernel of this name, if there are several.
+    pub(crate) fn made_by_several(&self, f: &StmtFunctionDef) -> Option<&[&'m StmtFunctionDef]> {
+        let made = self.made.get(f.name.as_str())?;
+        let is_one = made.iter().any(|other| std::ptr::eq(*other, f));
+        (is_one && made.len() > 1).then_some(made)
     }
 
     /// What users of a definition are warned of.
@@ -263,13 +453,14 @@ impl<'m> Index<'m> {
                     target_names(target, &mut names);
                     let definition = match is_plain {
                         true => Definition::Value(value, Some(i)),
-                        false => Definition::Unknown(BY_THE_HOST),
+                        false => Definition::Unknown(Unknown::ByTheHost),
                     };
                     for name in names {
                         self.define(name, definition, at, fallback);
                     }
                 }
             }
+            Expr::Attribute(_) => self.set_attributes.push(target),
             _ => {}
         }
     }
@@ -283,7 +474,7 @@ impl<'m> Index<'m> {
         {
             let message = format!("`{}` is defined twice; the last definition counts", f.name);
             let d = Diagnostic::error(Code::Suspicious, f.name.range(), message)
-                .help("conditions of the host around definitions are not evaluated")
+                .help("only the host knows the conditions around its definitions")
                 .with_severity(Severity::Warning);
             self.twice.insert(f.name.as_str(), d);
         }
@@ -302,10 +493,13 @@ impl<'m> Index<'m> {
                 .conditions
                 .partition_point(|range| range.start() <= place.start());
             let around = at.checked_sub(1).and_then(|at| self.conditions.get(at));
-            if definitions.len() > 1 && around.is_some_and(|range| range.contains_range(place)) {
+            if differ(definitions) && around.is_some_and(|range| range.contains_range(place)) {
                 let message = format!("`{name}` is defined twice; the last definition counts");
+                let help = format!(
+                    "only the host knows the condition around it; give the value with -c {name}=VALUE"
+                );
                 let d = Diagnostic::error(Code::Suspicious, place, message)
-                    .help("conditions of the host around definitions are not evaluated")
+                    .help(help)
                     .with_severity(Severity::Warning);
                 self.twice.insert(name, d);
             }
@@ -321,6 +515,34 @@ impl<'m> Index<'m> {
                 _ => None,
             })
     }
+}
+
+/// Whether a name has several definitions that are not the same text.
+fn differ(definitions: &[(TextSize, Definition<'_>)]) -> bool {
+    let mut pairs = definitions.windows(2);
+    pairs.any(|pair| match (pair[0].1, pair[1].1) {
+        (Definition::Value(a, i), Definition::Value(b, j)) => {
+            i != j || ComparableExpr::from(a) != ComparableExpr::from(b)
+        }
+        _ => true,
+    })
+}
+
+/// The scope around a place, of those that stand one behind the other.
+fn around<'a, 'm>(scopes: &'a [Placed<'m>], place: TextRange) -> Option<&'a Placed<'m>> {
+    let at = scopes.partition_point(|(range, _)| range.start() <= place.start());
+    let found = scopes.get(at.checked_sub(1)?)?;
+    found.0.contains_range(place).then_some(found)
+}
+
+/// A path of the language under the name that the language itself has.
+fn in_language(path: &str) -> Option<String> {
+    let parts: Vec<&str> = path.split('.').collect();
+    let (_, module) = parts.split_last()?;
+    let at = module
+        .iter()
+        .rposition(|part| matches!(*part, "tl" | "language"))?;
+    Some(format!("triton.language.{}", parts[at + 1..].join(".")))
 }
 
 /// The last component of a dotted name, called or not.

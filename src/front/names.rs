@@ -7,7 +7,7 @@ use ruff_text_size::{Ranged, TextRange};
 use super::diagnostic::Code;
 use super::library::{self, Scope};
 use super::lower::{Frame, Lower, Res, Stop, with_stack};
-use super::module::Definition;
+use super::module::{Definition, Unknown};
 use super::types::{DType, NumberKind, Ty};
 use super::value::{Const, Mark, Path, TypeValue, Value};
 use crate::limits::EVALUATION_CALLS;
@@ -71,7 +71,8 @@ impl<'m> Lower<'m> {
         }
         let function = self.frame().function;
         let place = function.map_or(self.range, |f| f.range);
-        let definition = index.find(name, place, function.is_some());
+        let as_written = self.as_written;
+        let definition = index.find(name, place, function.is_some(), as_written);
         if let Some(definition) = definition {
             return self.global(name, definition);
         }
@@ -104,16 +105,15 @@ impl<'m> Lower<'m> {
     }
 
     /// The value of a name of the module.
-    fn global(&mut self, name: &'m str, definition: Definition<'m>) -> Res<Value<'m>> {
+    pub(crate) fn global(&mut self, name: &'m str, definition: Definition<'m>) -> Res<Value<'m>> {
         if let Some(warning) = self.frame().index.warning(name, definition) {
             self.add(warning.clone());
         }
         match definition {
             Definition::Function(f) => Ok(Value::Function(f)),
             Definition::Unknown(why) => {
-                let d = self.error(Code::Name, format!("`{name}` has no value here"));
-                let d = d.label(why).help(format!("give it with -c {name}=VALUE"));
-                Err(d.into())
+                let help = format!("give it with -c {name}=VALUE");
+                Err(self.unknown_value(name, why, help))
             }
             Definition::Class(c) => Ok(Value::Class(c)),
             Definition::Module(path) => Ok(Value::Path(Path(path.into()))),
@@ -128,12 +128,38 @@ impl<'m> Lower<'m> {
             Definition::Value(expr, element) => {
                 self.global_value(name, expr.range(), element, |lower| lower.eval(expr))
             }
-            Definition::Changed(s) => self.global_value(name, s.range, None, |lower| {
-                let old = lower.lookup(name, s.target.range())?;
-                let operand = lower.eval(&s.value)?;
-                lower.binary(s.op, &old, &operand)
-            }),
+            Definition::Default(expr) => {
+                // Another value may be given.
+                self.asked_host = true;
+                self.global_value(name, expr.range(), None, |lower| lower.eval(expr))
+            }
+            Definition::Changed(s) => {
+                let place = s.range();
+                let after = self.global_value(name, place, None, |lower| lower.after_step(name, s));
+                match after {
+                    // What a list of configurations is given that only Python knows is left out.
+                    Err(Stop::Error(_)) if self.as_written && !s.is_aug_assign_stmt() => {
+                        let before = TextRange::empty(place.start());
+                        self.global_value(name, place, None, |lower| lower.lookup(name, before))
+                    }
+                    after => after,
+                }
+            }
         }
+    }
+
+    /// That nobody but the host knows what a name stands for, and what to do.
+    pub(crate) fn unknown_value(&self, name: &str, why: Unknown, help: String) -> Stop {
+        let d = self.error(Code::Name, format!("`{name}` has no value here"));
+        let label = match why {
+            Unknown::ByTheHost => "it is assigned where only the host knows what".to_owned(),
+            Unknown::Parameter => "it is a parameter of a function of the host".to_owned(),
+            Unknown::Changed(at) => {
+                let line = self.line_of(at);
+                format!("line {line} changes it, or hands it to what may")
+            }
+        };
+        d.label(label).help(help).into()
     }
 
     /// What stands at a place of the module, evaluated there.
@@ -204,6 +230,10 @@ impl<'m> Lower<'m> {
 
     /// What a dotted path of the outside stands for.
     pub(crate) fn path(&mut self, path: &str) -> Res<Value<'m>> {
+        if let Some(at) = self.frame().index.patched(path) {
+            let help = "call a function of the file where another one is meant".to_owned();
+            return Err(self.unknown_value(path, Unknown::Changed(at), help));
+        }
         let (module, name) = path.rsplit_once('.').unwrap_or(("", path));
         // The names by which wrappers of other projects hand the library on.
         match name {

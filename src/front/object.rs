@@ -10,9 +10,9 @@ use ruff_text_size::Ranged;
 use smallvec::SmallVec;
 
 use super::call::{Argument, Given};
-use super::diagnostic::{Code, Severity};
+use super::diagnostic::{Code, Diagnostic, Severity};
 use super::lower::{Local, Lower, Res, Stop};
-use super::module::{Definition, is_constexpr, last_name};
+use super::module::{Definition, Unknown, is_constexpr, last_name};
 use super::stmt::Flow;
 use super::value::{Tuple, Value};
 
@@ -25,6 +25,14 @@ struct Field<'m> {
     name: &'m str,
     annotation: &'m Expr,
     default: Option<&'m Expr>,
+}
+
+/// What a class has under a name.
+struct Member<'m> {
+    name: &'m str,
+    definition: Definition<'m>,
+    /// What its users are warned of.
+    warning: Option<Diagnostic>,
 }
 
 /// What can be made of a class.
@@ -123,12 +131,38 @@ impl<'m> Lower<'m> {
         fields.into_iter().map(|field| field.name).collect()
     }
 
-    fn method(chain: &Chain<'m>, name: &str) -> Option<&'m StmtFunctionDef> {
-        let mut stmts = chain.iter().flat_map(|class| &class.body);
-        stmts.find_map(|stmt| match stmt {
-            Stmt::FunctionDef(f) if f.name.as_str() == name => Some(f),
-            _ => None,
+    fn unknown_member(&self, chain: &Chain<'m>, name: &str, why: Unknown) -> Stop {
+        let class = chain.first().map_or("", |class| class.name.as_str());
+        let help = "define it once, in the body of the class".to_owned();
+        self.unknown_value(&format!("{class}.{name}"), why, help)
+    }
+
+    /// What a class, or the nearest that it inherits from, has under a name, and what users of it are warned of.
+    fn member(&self, chain: &Chain<'m>, name: &str) -> Option<Member<'m>> {
+        chain.iter().find_map(|class| {
+            if let Some(at) = self.index.changed_attribute(class, name) {
+                return Some(Member {
+                    name: "",
+                    definition: Definition::Unknown(Unknown::Changed(at)),
+                    warning: None,
+                });
+            }
+            let scope = self.index.class(class)?;
+            let (name, definition) = scope.names.get_key_value(name)?;
+            Some(Member {
+                name,
+                definition: *definition,
+                warning: scope.warning(name, *definition).cloned(),
+            })
         })
+    }
+
+    fn method(&self, chain: &Chain<'m>, name: &str) -> Res<Option<&'m StmtFunctionDef>> {
+        match self.member(chain, name).map(|member| member.definition) {
+            Some(Definition::Function(f)) => Ok(Some(f)),
+            Some(Definition::Unknown(why)) => Err(self.unknown_member(chain, name, why)),
+            _ => Ok(None),
+        }
     }
 
     /// An object of a class of the text.
@@ -138,7 +172,7 @@ impl<'m> Lower<'m> {
         given: Given<'m>,
     ) -> Res<Value<'m>> {
         let chain = self.chain(class);
-        let init = Self::method(&chain, "__init__");
+        let init = self.method(&chain, "__init__")?;
         match (Self::kind(&chain), init) {
             (ClassKind::Aggregate, Some(init)) => self.initialise(class, &chain, init, given),
             (ClassKind::NamedTuple | ClassKind::Aggregate, _) => {
@@ -280,7 +314,7 @@ impl<'m> Lower<'m> {
         name: &str,
     ) -> Res<Option<Value<'m>>> {
         let chain = self.chain(class);
-        let Some(f) = Self::method(&chain, name) else {
+        let Some(f) = self.method(&chain, name)? else {
             return self.class_attribute(class, name);
         };
         let is = |wanted: &str| {
@@ -305,23 +339,16 @@ impl<'m> Lower<'m> {
         name: &str,
     ) -> Res<Option<Value<'m>>> {
         let chain = self.chain(class);
-        if let Some(f) = Self::method(&chain, name) {
-            return Ok(Some(Value::Function(f)));
+        let Some(member) = self.member(&chain, name) else {
+            return Ok(None);
+        };
+        if let Definition::Unknown(why) = member.definition {
+            return Err(self.unknown_member(&chain, name, why));
         }
-        let stmts = chain.iter().flat_map(|class| &class.body);
-        for stmt in stmts {
-            let (target, value) = match stmt {
-                Stmt::Assign(s) if s.targets.len() == 1 => (&s.targets[0], Some(&*s.value)),
-                Stmt::AnnAssign(s) => (&*s.target, s.value.as_deref()),
-                _ => continue,
-            };
-            if let (Expr::Name(target), Some(value)) = (target, value)
-                && target.id.as_str() == name
-            {
-                return self.default_value(value, self.index).map(Some);
-            }
+        if let Some(warning) = member.warning {
+            self.add(warning);
         }
-        Ok(None)
+        self.global(member.name, member.definition).map(Some)
     }
 
     /// `self.name = value` within `__init__`.

@@ -73,6 +73,8 @@ impl Module {
     /// What the decorators of a kernel say about tuning.
     pub fn tuning(&self, kernel: Option<&str>) -> Result<Tuning, Diagnostics> {
         self.on_host(kernel, |lower, f| {
+            // A configuration that is missing costs time alone.
+            lower.as_written = true;
             let mut tuning = Tuning::default();
             for call in decoration(f).tuning {
                 if last_name(&call.func) == Some("heuristics") {
@@ -136,7 +138,8 @@ impl Module {
     }
 }
 
-fn host_frame<'m>(index: &'m Index<'m>, call: TextRange) -> Frame<'m> {
+/// What runs on the host, called from a place.
+pub(crate) fn host_frame<'m>(index: &'m Index<'m>, call: TextRange) -> Frame<'m> {
     Frame {
         index,
         function: None,
@@ -164,24 +167,29 @@ impl<'m> Lower<'m> {
     /// The entries of `heuristics({"NAME": function})`.
     fn heuristic_entries(&mut self, call: &'m ExprCall) -> Res<Vec<(String, &'m Expr)>> {
         let given = call.arguments.find_argument_value("values", 0);
-        let dict = match given {
-            Some(Expr::Dict(dict)) => dict,
-            Some(Expr::Name(name)) => match self.index.names.get(name.id.as_str()) {
-                Some(super::module::Definition::Value(Expr::Dict(dict), None)) => dict,
-                _ => return Err(self.no_table(call)),
+        let (dict, added) = match given {
+            Some(Expr::Dict(dict)) => (dict, Vec::new()),
+            Some(Expr::Name(name)) => match self.index.table(name.id.as_str()) {
+                Some(table) => table,
+                None => return Err(self.no_table(call)),
             },
             _ => return Err(self.no_table(call)),
         };
-        let mut entries = Vec::new();
+        let mut entries: IndexMap<String, &'m Expr> = IndexMap::new();
         for item in &dict.items {
             match &item.key {
                 Some(Expr::StringLiteral(name)) => {
-                    entries.push((name.value.to_str().to_owned(), &item.value));
+                    entries.insert(name.value.to_str().to_owned(), &item.value);
                 }
                 _ => return Err(self.no_table(call)),
             }
         }
-        Ok(entries)
+        entries.extend(
+            added
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value)),
+        );
+        Ok(entries.into_iter().collect())
     }
 
     fn no_table(&mut self, call: &ExprCall) -> Stop {
@@ -313,7 +321,7 @@ impl<'m> Lower<'m> {
     }
 
     /// The line of a place in the text, from 1.
-    fn line_of(&self, range: TextRange) -> usize {
+    pub(crate) fn line_of(&self, range: TextRange) -> usize {
         let start = u32::from(range.start());
         self.line_starts.partition_point(|&s| s <= start)
     }

@@ -227,6 +227,82 @@ fn numbers_of_configurations_are_numbers() {
     assert_eq!((keyed.configs, keyed.key), (vec![], vec!["n".to_owned()]));
 }
 
+/// Configurations that statements add count; what only Python knows to add is passed over, for it costs time alone.
+#[test]
+fn configurations_are_added() {
+    let text = r#"
+import triton, triton.language as tl
+from elsewhere import more
+
+def config(n, warps=4):
+    return triton.Config({"N": n}, num_warps=warps)
+
+CONFIGS = [config(1)]
+CONFIGS.append(config(2))
+CONFIGS += [config(3)]
+CONFIGS.extend(more())
+CONFIGS[0] = config(4, warps=8)
+OTHERS = CONFIGS
+for n in more():
+    OTHERS.append(config(n))
+
+@triton.autotune(CONFIGS, ["n"])
+@triton.heuristics({"M": lambda args: 1})
+@triton.jit
+def kernel(x, n, N: tl.constexpr, M: tl.constexpr):
+    tl.store(x, n + N + M)
+"#;
+    let module = Module::parse("m.py", text).expect("it parses");
+    let tuning = module.tuning(None).expect("it evaluates");
+    let found = tuning
+        .configs
+        .iter()
+        .map(|c| (c.constants[0].1.clone(), c.num_warps));
+    let found: Vec<_> = found.collect();
+    let wanted = [(4, 8), (2, 4), (3, 4)];
+    let wanted = wanted.map(|(n, warps)| (Constant::Int(n), Some(warps)));
+    assert_eq!(found, wanted);
+}
+
+/// A table of heuristics that is added to has the entries of then; one that is changed otherwise is none.
+#[test]
+fn heuristics_are_added() {
+    let text = r#"
+import triton, triton.language as tl
+
+TABLE = {"M": lambda args: 1}
+TABLE["N"] = lambda args: 2
+TABLE["M"] = lambda args: 3
+OTHER = {"M": lambda args: 1}
+
+def change(n):
+    OTHER["N"] = lambda args: n
+
+@triton.heuristics(TABLE)
+@triton.jit
+def kernel(x, M: tl.constexpr, N: tl.constexpr):
+    tl.store(x, N + M)
+
+@triton.heuristics(OTHER)
+@triton.jit
+def changed(x, M: tl.constexpr, N: tl.constexpr):
+    tl.store(x, N + M)
+"#;
+    let module = Module::parse("m.py", text).expect("it parses");
+    let found = module
+        .heuristics(Some("kernel"), &[])
+        .expect("it evaluates");
+    let wanted = [("M", 3), ("N", 2)].map(|(name, n)| (name.to_owned(), Constant::Int(n)));
+    assert_eq!(found, wanted);
+    let messages = module
+        .heuristics(Some("changed"), &[])
+        .expect_err("it is not known");
+    assert!(
+        messages.to_string().contains("a table of functions"),
+        "{messages}"
+    );
+}
+
 #[test]
 fn heuristics_are_a_table_of_functions() {
     let heuristics = |table: &str, args: &[(String, ArgSpec)]| {

@@ -235,6 +235,7 @@ fn tuple<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 
 fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let value = args.req("x");
+    cx.note_host(&value);
     let types = match args.req("type") {
         Value::Tuple(tuple) => tuple.items.clone(),
         single => vec![single],
@@ -306,6 +307,14 @@ fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     Ok(Value::bool(false))
 }
 
+/// Notes that a module of the host was asked what it has; what the language has is known.
+fn note_module<'m>(cx: &mut Lower<'m>, value: &Value<'m>) {
+    match value {
+        Value::Path(path) if &*path.0 == "triton.language" => {}
+        value => cx.note_host(value),
+    }
+}
+
 fn hasattr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let Some(name) = cx.str_arg(args, "name")? else {
         return Err(cx.error(Code::Call, "`hasattr` needs a name").into());
@@ -317,6 +326,7 @@ fn hasattr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         );
         return Err(d.help("ask with `isinstance`").into());
     }
+    note_module(cx, &args.req("x"));
     let found = cx.bare_attribute(&args.req("x"), &name)?;
     Ok(Value::bool(found.is_some()))
 }
@@ -327,6 +337,7 @@ fn getattr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         return Err(cx.error(Code::Call, "`getattr` needs a name").into());
     };
     let value = args.req("x");
+    note_module(cx, &value);
     let found = cx.bare_attribute(&value, &name)?;
     found.or(args.given("default").cloned()).ok_or_else(|| {
         let message = format!("{} has no attribute `{name}`", value.describe());

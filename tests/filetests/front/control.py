@@ -16,15 +16,15 @@
 # run: optional "*fp32, *fp32, None" : grid(1) out=f32[4] poison x=f32[4] [1,2,3,4] ; expect out = [1,2,3,4]
 # run: optional "*fp32, *fp32, *fp32" : grid(1) out=f32[4] poison x=f32[4] [1,2,3,4] bias=f32[4] [1,1,1,1] ; expect out = [2,3,4,5]
 # run: conditional "*i32, i32, i32" : grid(1) out=i32[3] poison a=3 b=-4 ; expect out = [3,1,7]
-# run: last_counts "*i32, i32, i32" : grid(1) out=i32[8] poison n=10 step=3 ; expect out = [9,1,8,7,2,19,45,5]
-# run: last_counts "*i32, i32, i32" : grid(1) out=i32[8] poison n=0 step=4 ; expect out = [0,0,2,0,2,9,0,5]
+# run: last_counts "*i32, i32, i32" : grid(1) out=i32[8] poison n=10 step=3 ; expect out = [9,1,8,7,7,19,45,5]
+# run: last_counts "*i32, i32, i32" : grid(1) out=i32[8] poison n=0 step=4 ; expect out = [0,0,2,0,1,0,0,5]
 # run: wide_counts "*i64, u32, i64" : grid(1) out=i64[2] poison n=4294967295 far=9223372036854775807 ; expect out = [4294967294,9223372036854775806]
 import triton
 import triton.language as tl
 from typing import NamedTuple
 
 
-# A counter after its loop is that of the last iteration, or the start where there was none.
+# A counter after its loop is that of the last iteration; where there was none that of the loop before, or the start.
 @triton.jit
 def last_counts(out, n, step):
     total = 0

@@ -1052,7 +1052,7 @@ def warned(x, N: tl.constexpr):
 # 338 | def warned(x, N: tl.constexpr):
 #     |     ^^^^^^
 #     |
-# help: conditions of the host around definitions are not evaluated
+# help: only the host knows the conditions around its definitions
 #
 # note[F23]: N is 2 pointer<fp32> (1, 2.5)
 #    --> errors.py:339:5

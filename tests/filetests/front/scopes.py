@@ -168,4 +168,4 @@ def of_the_host(out):
 # 112 |     WIDTH = tl.constexpr(32)
 #     |             ^^^^^^^^^^^^^^^^
 #     |
-# help: conditions of the host around definitions are not evaluated
+# help: only the host knows the condition around it; give the value with -c WIDTH=VALUE

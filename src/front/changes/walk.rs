@@ -1,0 +1,567 @@
+//! Goes over the statements of a scope and notes which names share values, and what changes them.
+
+use ruff_python_ast::visitor::{Visitor, walk_pattern, walk_stmt};
+use ruff_python_ast::{
+    ExceptHandler, Expr, ExprCall, ExprLambda, Pattern, Stmt, StmtClassDef, StmtFunctionDef,
+};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+use rustc_hash::FxHashMap;
+
+use super::held::{DEEPEST, Held};
+use super::scopes::{First, Levels, Place, Scope, captured, imported, is_host};
+use super::{Changes, Families};
+use crate::front::conditions::branches;
+use crate::front::lower::with_stack;
+use crate::front::module::{Definition, Index, Unknown, last_name};
+
+/// The state of going over a scope.
+pub(super) struct Walk<'i, 'm> {
+    pub(super) index: &'i Index<'m>,
+    /// The scopes around, outermost first.
+    pub(super) around: &'i [&'i Index<'m>],
+    pub(super) levels: Levels<'m>,
+    /// Functions, classes and `for` of lists around this place.
+    pub(super) scopes: Vec<Scope<'m>>,
+    families: Families<'m>,
+    /// Names that are given another value where the index does not see it, and where that is.
+    rebound: FxHashMap<&'m str, TextRange>,
+    attributes: FxHashMap<(&'m str, &'m str), TextRange>,
+    steps: FxHashMap<&'m str, Vec<(TextSize, &'m Stmt)>>,
+    /// The statement of this place.
+    at: TextRange,
+    /// The name of which the statement is a step.
+    step: Option<&'m str>,
+    /// How many statements are around that may run several times or not at all.
+    unsure: usize,
+    /// How many of these the index does not look into.
+    unread: usize,
+}
+
+impl<'i, 'm> Walk<'i, 'm> {
+    pub(super) fn new(index: &'i Index<'m>, around: &'i [&'i Index<'m>]) -> Walk<'i, 'm> {
+        Walk {
+            index,
+            around,
+            levels: Levels::default(),
+            scopes: Vec::new(),
+            families: Families::default(),
+            rebound: FxHashMap::default(),
+            attributes: FxHashMap::default(),
+            steps: FxHashMap::default(),
+            at: TextRange::default(),
+            step: None,
+            unsure: 0,
+            unread: 0,
+        }
+    }
+
+    /// Goes over the statements; gives whether more can change than was known before.
+    pub(super) fn pass(&mut self, body: &'m [Stmt]) -> bool {
+        self.families = Families::default();
+        self.rebound.clear();
+        self.attributes.clear();
+        self.steps.clear();
+        self.levels.grown = false;
+        for (name, definition) in &self.index.names {
+            if matches!(
+                definition,
+                Definition::Default(_) | Definition::Unknown(Unknown::Parameter)
+            ) {
+                self.levels.grow("", name, DEEPEST);
+            }
+        }
+        self.visit_body(body);
+        self.levels.grown
+    }
+
+    pub(super) fn finish(mut self) -> Changes<'m> {
+        let mut unknown = self.rebound;
+        for (members, at) in self.families.unknown() {
+            for name in members {
+                match self.index.names.get(name).copied() {
+                    Some(Definition::Class(_)) => {
+                        for attr in self.levels.of_class(name) {
+                            self.attributes.entry((name, attr)).or_insert(at);
+                        }
+                    }
+                    Some(definition) if super::is_value(definition) => {
+                        unknown.entry(name).or_insert(at);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Changes {
+            unknown,
+            steps: self.steps,
+            attributes: self.attributes,
+        }
+    }
+
+    /// Notes that a value which has these names is changed.
+    pub(super) fn change(&mut self, names: &[&'m str]) {
+        for name in names {
+            let is_step = self.step == Some(*name);
+            self.families.events.push((*name, self.at, is_step));
+        }
+    }
+
+    /// Notes that a name shares its value with others.
+    pub(super) fn relate(&mut self, name: &'m str, others: &[&'m str]) {
+        for other in others {
+            if *other != name {
+                self.families.unite(name, other);
+            }
+        }
+    }
+
+    /// Notes that the function of this place gives a value to whoever calls it.
+    pub(super) fn hand_out(&mut self, value: &Held<'m>) {
+        let scope = self.scopes.iter().find(|scope| !scope.is_for());
+        if let Some(owner) = scope.and_then(|scope| scope.owner) {
+            self.relate(owner, value.shared());
+        }
+    }
+
+    /// Gives a name a value; `seen` if the index has the definition.
+    fn bind_name(&mut self, name: &'m str, value: &Held<'m>, seen: bool) {
+        match self.resolve(name) {
+            Place::Own(name) => {
+                self.levels.grow("", name, value.levels);
+                self.relate(name, value.shared());
+                if !seen || !self.scopes.is_empty() {
+                    self.rebound.entry(name).or_insert(self.at);
+                }
+            }
+            Place::Local(Some(owner), name) => {
+                self.levels.grow(owner, name, value.levels);
+                self.relate(owner, value.shared());
+            }
+            Place::Local(None, _) | Place::Given(_) | Place::Outside => {}
+        }
+    }
+
+    /// Gives a target a value; `seen` if the index has the definitions of its names.
+    pub(super) fn bind(&mut self, target: &'m Expr, value: &Held<'m>, seen: bool) {
+        match target {
+            Expr::Name(name) => self.bind_name(name.id.as_str(), value, seen),
+            Expr::Tuple(t) => t
+                .elts
+                .iter()
+                .for_each(|t| self.bind(t, &value.element(), seen)),
+            Expr::List(t) => t
+                .elts
+                .iter()
+                .for_each(|t| self.bind(t, &value.element(), seen)),
+            // A list of its own, with the same elements.
+            Expr::Starred(t) => self.bind(
+                &t.value,
+                &Held::containing(std::slice::from_ref(value)),
+                seen,
+            ),
+            target => self.store(target, value),
+        }
+    }
+
+    /// Puts a value into an element or an attribute, or takes that away.
+    fn store(&mut self, target: &'m Expr, value: &Held<'m>) {
+        let base = match target {
+            Expr::Subscript(e) => {
+                self.held(&e.slice);
+                if self.is_module(&e.value) {
+                    return self.rebind(Some(&e.slice));
+                }
+                &*e.value
+            }
+            Expr::Attribute(e) => {
+                if self.is_module(&e.value) {
+                    return self.rebind_names(Some(e.attr.as_str()));
+                }
+                &*e.value
+            }
+            _ => return,
+        };
+        if self.outside(base).is_some() {
+            return;
+        }
+        if let Some((class, attr)) = self.class_attribute(target) {
+            self.attributes.entry((class, attr)).or_insert(self.at);
+            return self.relate(class, value.shared());
+        }
+        if let Expr::Name(name) = base
+            && target.is_attribute_expr()
+            && let Some(scope) = self.scopes.last()
+            && scope.first == Some((name.id.as_str(), First::Made))
+        {
+            return self.hand_out(value);
+        }
+        let object = self.held(base);
+        let names = object.of.clone();
+        self.change(&names);
+        self.put_into(&names, value);
+    }
+
+    /// The class and its attribute that a target is, or is a part of.
+    fn class_attribute(&self, target: &'m Expr) -> Option<(&'m str, &'m str)> {
+        let mut at = target;
+        loop {
+            at = match at {
+                Expr::Attribute(e) => match self.class(&e.value) {
+                    Some(class) => return Some((class, e.attr.as_str())),
+                    None => &e.value,
+                },
+                Expr::Subscript(e) => &e.value,
+                _ => return None,
+            };
+        }
+    }
+
+    /// Gives names of the module values by a table: the one that the key says, or any.
+    fn rebind(&mut self, key: Option<&'m Expr>) {
+        let name = key.and_then(Expr::as_string_literal_expr);
+        self.rebind_names(name.map(|name| name.value.to_str()));
+    }
+
+    fn rebind_names(&mut self, name: Option<&str>) {
+        let names = self.index.names.iter();
+        let named: Vec<&'m str> = match name {
+            Some(name) => names
+                .filter(|(own, _)| **own == name)
+                .map(|(own, _)| *own)
+                .collect(),
+            None => names
+                .filter(|(_, d)| super::is_value(**d))
+                .map(|(own, _)| *own)
+                .collect(),
+        };
+        for name in named {
+            self.rebound.entry(name).or_insert(self.at);
+        }
+    }
+
+    /// A call that is about names: of the module, or of an object's attributes. None if it is another.
+    pub(super) fn call_about_names(&mut self, e: &'m ExprCall) -> Option<Held<'m>> {
+        let args = &e.arguments.args;
+        let is_set = |name: &str| matches!(name, "__setattr__" | "__delattr__");
+        let python = match &*e.func {
+            // Those of `type` and `object`.
+            Expr::Attribute(method) if is_set(method.attr.as_str()) => "setattr",
+            Expr::Name(name) if matches!(self.resolve(name.id.as_str()), Place::Outside) => {
+                name.id.as_str()
+            }
+            _ => "",
+        };
+        match (python, &**args) {
+            ("setattr" | "delattr", [object, name, rest @ ..]) => {
+                let values: Vec<Held<'m>> = rest.iter().map(|value| self.held(value)).collect();
+                let value = values.into_iter().next().unwrap_or_default();
+                self.held(name);
+                if self.is_module(object) {
+                    self.rebind(Some(name));
+                } else if let Some(class) = self.class(object) {
+                    let attr = name.as_string_literal_expr();
+                    let attr = attr.map_or("", |attr| attr.value.to_str());
+                    self.attributes.entry((class, attr)).or_insert(self.at);
+                    self.relate(class, value.shared());
+                } else if self.outside(object).is_none() {
+                    let names = self.held(object).of;
+                    self.change(&names);
+                    self.put_into(&names, &value);
+                }
+                return Some(Held::default());
+            }
+            ("exec" | "eval", [text, ..]) => match text.as_string_literal_expr() {
+                Some(text) => {
+                    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+                    let text = text.value.to_str();
+                    text.split(|c| !is_word(c))
+                        .for_each(|word| self.rebind_names(Some(word)));
+                }
+                None if self.scopes.is_empty() => self.rebind_names(None),
+                None => {}
+            },
+            _ => {}
+        }
+        if let Expr::Attribute(method) = &*e.func
+            && self.is_module(&method.value)
+        {
+            match (method.attr.as_str(), &**args) {
+                ("get" | "keys" | "values" | "items" | "copy", _) => {}
+                ("update", given) => {
+                    for arg in given {
+                        match arg {
+                            Expr::Dict(dict) => dict
+                                .items
+                                .iter()
+                                .for_each(|item| self.rebind(item.key.as_ref())),
+                            _ => self.rebind(None),
+                        }
+                    }
+                    for keyword in &e.arguments.keywords {
+                        self.rebind_names(keyword.arg.as_ref().map(|name| name.as_str()));
+                    }
+                }
+                (_, given) => self.rebind(given.first()),
+            }
+            e.arguments.args.iter().for_each(|arg| drop(self.held(arg)));
+            e.arguments
+                .keywords
+                .iter()
+                .for_each(|keyword| drop(self.held(&keyword.value)));
+            return Some(Held::foreign());
+        }
+        // Whoever is given the table of names may write to it.
+        let reads = [
+            "len", "list", "dict", "sorted", "print", "set", "hasattr", "getattr",
+        ]
+        .contains(&python);
+        if !reads && args.iter().any(|arg| self.is_module(arg)) {
+            self.rebind(None);
+        }
+        None
+    }
+
+    /// A function of one expression.
+    pub(super) fn lambda(&mut self, e: &'m ExprLambda) -> Held<'m> {
+        let owner = self
+            .scopes
+            .iter()
+            .find(|scope| !scope.is_for())
+            .and_then(|scope| scope.owner);
+        let scope = Scope::new(owner, e.parameters.as_deref(), &[]);
+        let step = self.step.take();
+        self.scopes.push(scope);
+        let body = with_stack(|| self.held(&e.body));
+        self.scopes.pop();
+        self.step = step;
+        Held::object(body.shared().iter().copied())
+    }
+
+    fn function(&mut self, f: &'m StmtFunctionDef) {
+        let name = f.name.as_str();
+        self.bind_name(name, &Held::default(), self.unread == 0);
+        let host = is_host(f);
+        if host {
+            f.decorator_list
+                .iter()
+                .for_each(|d| drop(self.held(&d.expression)));
+        }
+        let owner = self.owner(name);
+        for default in f.parameters.iter().filter_map(|p| p.default()) {
+            let value = self.held(default);
+            if let Some(owner) = owner {
+                self.relate(owner, value.shared());
+            }
+        }
+        if !host {
+            return;
+        }
+        let mut scope = Scope::new(owner, Some(&f.parameters), &f.body);
+        let in_class = self.scopes.last().is_some_and(|scope| scope.is_class);
+        let first = f.parameters.iter().next().filter(|_| in_class);
+        scope.first = first.and_then(|first| {
+            let of_class = f
+                .decorator_list
+                .iter()
+                .any(|d| last_name(&d.expression) == Some("classmethod"));
+            let kind = match name {
+                "__init__" | "__post_init__" => First::Made,
+                "__init_subclass__" => First::Class,
+                _ if of_class => First::Class,
+                _ => return None,
+            };
+            Some((first.name().as_str(), kind))
+        });
+        if let Some(owner) = owner {
+            let parameters = f.parameters.iter().map(|p| p.name().as_str());
+            parameters.for_each(|name| self.levels.grow(owner, name, DEEPEST));
+        }
+        self.inside(scope, &f.body);
+    }
+
+    fn inside(&mut self, scope: Scope<'m>, body: &'m [Stmt]) {
+        let (at, step) = (self.at, self.step.take());
+        self.scopes.push(scope);
+        with_stack(|| self.visit_body(body));
+        self.scopes.pop();
+        (self.at, self.step) = (at, step);
+    }
+
+    fn class_body(&mut self, c: &'m StmtClassDef) {
+        let name = c.name.as_str();
+        self.bind_name(name, &Held::default(), self.unread == 0);
+        c.decorator_list
+            .iter()
+            .for_each(|d| drop(self.held(&d.expression)));
+        if let Some(arguments) = &c.arguments {
+            self.visit_arguments(arguments);
+        }
+        let mut scope = Scope::new(self.owner(name), None, &c.body);
+        scope.is_class = true;
+        self.inside(scope, &c.body);
+    }
+
+    /// A statement whose body may run several times, or not at all.
+    fn unsure(&mut self, stmt: &'m Stmt) {
+        self.unsure += 1;
+        self.unread += 1;
+        walk_stmt(self, stmt);
+        self.unsure -= 1;
+        self.unread -= 1;
+    }
+
+    fn statement(&mut self, stmt: &'m Stmt) {
+        match stmt {
+            Stmt::FunctionDef(f) => self.function(f),
+            Stmt::ClassDef(c) => self.class_body(c),
+            Stmt::Import(_) | Stmt::ImportFrom(_) => {
+                let seen = self.unread == 0;
+                imported(stmt)
+                    .into_iter()
+                    .for_each(|name| self.bind_name(name, &Held::default(), seen));
+            }
+            Stmt::Assign(s) => {
+                let value = self.held(&s.value);
+                s.targets
+                    .iter()
+                    .for_each(|target| self.bind(target, &value, true));
+            }
+            Stmt::AnnAssign(s) => {
+                if let Some(value) = &s.value {
+                    let value = self.held(value);
+                    self.bind(&s.target, &value, true);
+                }
+            }
+            Stmt::AugAssign(s) => {
+                let value = self.held(&s.value).element();
+                match &*s.target {
+                    Expr::Name(name) => {
+                        // What can change is changed in place; a number is another one then.
+                        let name = name.id.as_str();
+                        let old = self.held(&s.target);
+                        let is_step = self.scopes.is_empty() && self.unsure == 0;
+                        self.step = is_step.then_some(name);
+                        if old.levels > 0 {
+                            self.change(&old.of);
+                            self.put_into(&old.of, &value);
+                        }
+                        self.bind_name(name, &Held::default(), true);
+                    }
+                    target => self.store(target, &value),
+                }
+            }
+            Stmt::Delete(s) => {
+                for target in &s.targets {
+                    match target {
+                        Expr::Name(name) => {
+                            self.bind_name(name.id.as_str(), &Held::default(), true)
+                        }
+                        target => self.store(target, &Held::default()),
+                    }
+                }
+            }
+            Stmt::Return(s) => {
+                if let Some(value) = &s.value {
+                    let value = self.held(value);
+                    self.hand_out(&value);
+                }
+            }
+            Stmt::For(s) => {
+                let iterated = self.held(&s.iter);
+                self.bind(&s.target, &iterated.element(), true);
+                self.unsure += 1;
+                self.unread += 1;
+                self.visit_body(&s.body);
+                self.visit_body(&s.orelse);
+                self.unsure -= 1;
+                self.unread -= 1;
+            }
+            Stmt::With(s) => {
+                for item in &s.items {
+                    let context = self.held(&item.context_expr);
+                    if let Some(target) = &item.optional_vars {
+                        self.bind(target, &Held::foreign(), false);
+                        self.hand_on(target, &context);
+                    }
+                }
+                self.visit_body(&s.body);
+            }
+            Stmt::Try(s) => {
+                self.visit_body(&s.body);
+                self.unsure += 1;
+                for ExceptHandler::ExceptHandler(handler) in &s.handlers {
+                    if let Some(name) = &handler.name {
+                        self.bind_name(name.as_str(), &Held::foreign(), false);
+                    }
+                    self.visit_body(&handler.body);
+                }
+                self.unsure -= 1;
+                self.visit_body(&s.orelse);
+                self.visit_body(&s.finalbody);
+            }
+            Stmt::If(s) => {
+                let clauses = s.elif_else_clauses.iter();
+                let tests = clauses.filter_map(|clause| clause.test.as_ref());
+                for test in std::iter::once(&*s.test).chain(tests) {
+                    self.held(test);
+                }
+                let (branches, certain) = branches(s, &self.index.decided);
+                self.unsure += usize::from(!certain);
+                for body in branches {
+                    self.visit_body(body);
+                }
+                self.unsure -= usize::from(!certain);
+            }
+            Stmt::While(_) | Stmt::Match(_) => self.unsure(stmt),
+            other => walk_stmt(self, other),
+        }
+    }
+
+    /// Lets the names of a target share a value with what gave it.
+    fn hand_on(&mut self, target: &'m Expr, value: &Held<'m>) {
+        let mut names = Vec::new();
+        crate::front::loops::target_names(target, &mut names);
+        for name in names {
+            match self.resolve(name) {
+                Place::Own(name) => self.relate(name, value.shared()),
+                Place::Local(Some(owner), _) => self.relate(owner, value.shared()),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'m> Visitor<'m> for Walk<'_, 'm> {
+    fn visit_stmt(&mut self, stmt: &'m Stmt) {
+        let outer = (self.at, self.step);
+        self.at = stmt.range();
+        self.step = None;
+        if self.scopes.is_empty()
+            && self.unsure == 0
+            && let Some(name) = super::step_of(stmt)
+            && self
+                .definition(name.id.as_str())
+                .is_some_and(super::is_value)
+        {
+            let name = name.id.as_str();
+            self.step = Some(name);
+            self.steps
+                .entry(name)
+                .or_default()
+                .push((stmt.range().end(), stmt));
+        }
+        self.statement(stmt);
+        (self.at, self.step) = outer;
+    }
+
+    fn visit_expr(&mut self, expr: &'m Expr) {
+        self.held(expr);
+    }
+
+    fn visit_pattern(&mut self, pattern: &'m Pattern) {
+        if let Some(name) = captured(pattern) {
+            self.bind_name(name, &Held::foreign(), false);
+        }
+        walk_pattern(self, pattern);
+    }
+}
