@@ -310,3 +310,16 @@ impl MapField {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_those_of_the_dimensions_that_there_can_be() {
+        let count = |field: MapField| (0..9).filter(|&d| field.place(d).is_some()).count();
+        let of_dims = [MapField::Extent, MapField::Box, MapField::ElementStride];
+        assert_eq!(of_dims.map(count), [RANK; 3]);
+        assert_eq!(count(MapField::Stride), RANK - 1);
+    }
+}

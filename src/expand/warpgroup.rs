@@ -391,7 +391,7 @@ impl<'a> Expander<'a> {
 
     /// The descriptor of the part of a matrix that starts at an element.
     fn descriptor(&mut self, matrix: &Matrix, [row, column]: [u32; 2]) -> Result<Value> {
-        let flat = row << matrix.shape.bit_offset(0) | column << matrix.shape.bit_offset(1);
+        let flat = row << matrix.shape.bit_offset(0) | column;
         match matrix.offsets.of(flat) >> UNIT_BITS {
             0 => Ok(matrix.start),
             units => {

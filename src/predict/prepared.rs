@@ -12,13 +12,9 @@ use crate::ir::function::{ThreadFunction, TileFunction};
 use crate::pipeline::Snapshot;
 use crate::settings::{Options, Target, Usage, spilled_bytes};
 
-/// A compiled kernel.
-#[derive(Clone, Debug)]
-pub(super) struct Prepared {
-    pub(super) thread: ThreadFunction,
-    pub(super) costs: SecondaryMap<Inst, Cost>,
-    /// First warp and number of warps of each agent of a CTA.
-    pub(super) chunks: Vec<(u32, u32)>,
+/// What a launch must know of a kernel beside its instructions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Needs {
     /// Parameters that the caller gives.
     pub(super) params: usize,
     pub(super) persistent: bool,
@@ -26,6 +22,16 @@ pub(super) struct Prepared {
     pub(super) resident: u32,
     /// Bytes of registers of a thread that the assembler is expected to spill.
     pub(super) spilled: u32,
+}
+
+/// A compiled kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Prepared {
+    pub(super) thread: ThreadFunction,
+    pub(super) costs: SecondaryMap<Inst, Cost>,
+    /// First warp and number of warps of each agent of a CTA.
+    pub(super) chunks: Vec<(u32, u32)>,
+    pub(super) needs: Needs,
     /// Where most is computed, which is where registers are short.
     pub(super) busiest: Block,
 }
@@ -48,13 +54,6 @@ impl Prepared {
                 message: "no pass showed what a thread does".to_owned(),
             });
         };
-        let varying = varying(&thread);
-        let mut costs = SecondaryMap::new();
-        for (_, inst) in thread.all_insts() {
-            costs[inst] = cost(&thread, inst, &varying);
-        }
-        let warps = thread.cta_warps();
-        let chunk = |warp: u32| (warp, (warps - warp).min(WARPS as u32));
         let threads = thread.cta_threads();
         let bound = options.max_registers.map_or(u32::MAX, u32::from);
         let most = Target::most_registers(threads).min(bound);
@@ -64,16 +63,31 @@ impl Prepared {
             registers: machine.predicted_registers.min(most),
             shared: kernel.meta.shared,
         };
-        Ok(Prepared {
-            busiest: busiest(&thread, &costs),
-            costs,
-            chunks: (0..warps).step_by(WARPS).map(chunk).collect(),
+        let needs = Needs {
             params: kernel.meta.params.len(),
             persistent: kernel.meta.persistent,
             resident: target.resident(usage).max(1),
             spilled: spilled_bytes(machine.needed_registers, most),
+        };
+        Ok(Prepared::with(thread, needs))
+    }
+
+    /// What a thread does, with what it costs.
+    pub(super) fn with(thread: ThreadFunction, needs: Needs) -> Prepared {
+        let varying = varying(&thread);
+        let mut costs = SecondaryMap::new();
+        for (_, inst) in thread.all_insts() {
+            costs[inst] = cost(&thread, inst, &varying);
+        }
+        let warps = thread.cta_warps();
+        let chunk = |warp: u32| (warp, (warps - warp).min(WARPS as u32));
+        Prepared {
+            busiest: busiest(&thread, &costs),
+            costs,
+            chunks: (0..warps).step_by(WARPS).map(chunk).collect(),
+            needs,
             thread,
-        })
+        }
     }
 }
 

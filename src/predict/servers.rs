@@ -157,7 +157,7 @@ impl Sm<'_> {
     /// Writes and reads what registers have no room for, which passes through the caches.
     pub(super) fn spill(&mut self, agent: usize) {
         let Agent { warps, time, .. } = self.agents[agent];
-        let bytes = f64::from(2 * 32 * warps * self.kernel.spilled);
+        let bytes = f64::from(2 * 32 * warps * self.kernel.needs.spilled);
         let over = self.servers[Resource::Memory as usize].take(time, bytes / self.setting.memory);
         self.servers[Resource::L2 as usize].take(time, bytes / self.figures.l2);
         self.agents[agent].time = over;

@@ -47,7 +47,7 @@ impl Setting<'_> {
         for (index, &param) in kernel.thread.params().iter().enumerate() {
             let elem = kernel.thread.dfg.ty(param).elem;
             let number = self.launch.numbers.get(index).copied().flatten();
-            let bits = match (index.checked_sub(kernel.params), elem) {
+            let bits = match (index.checked_sub(kernel.needs.params), elem) {
                 (Some(axis), _) => self.launch.grid.get(axis).map(|&n| u64::from(n)),
                 (None, Elem::Ptr(..)) => Some((index as u64 + 1) << ARGUMENT),
                 (None, _) => number.map(|number| number as u64 & elem.mask()),
@@ -67,7 +67,7 @@ impl Prepared {
         }
         let sms = u64::from(figures.sms);
         let per_sm = total.div_ceil(sms);
-        let at_once = per_sm.min(u64::from(self.resident));
+        let at_once = per_sm.min(u64::from(self.needs.resident));
         let active = sms.min(total) as f64;
         let params = |index: u32| launch.numbers.get(index as usize).copied().flatten();
         let tensors = self.thread.maps.iter().map(|map| {
@@ -101,7 +101,7 @@ impl Prepared {
             memory: (figures.dram / figures.clock / active).min(figures.l2),
             active,
         };
-        if self.persistent {
+        if self.needs.persistent {
             setting.ctas = [(sms * at_once).min(total) as u32, 1, 1];
         }
         setting.first = first_time(
@@ -131,9 +131,9 @@ impl Prepared {
         Some(Estimate {
             micros: figures.launch + clocks / figures.clock,
             busy,
-            resident: self.resident,
-            waves: total as f64 / (sms * u64::from(self.resident)) as f64,
-            persistent: self.persistent,
+            resident: self.needs.resident,
+            waves: total as f64 / (sms * u64::from(self.needs.resident)) as f64,
+            persistent: self.needs.persistent,
             guessed: outcome.guessed,
         })
     }
@@ -149,7 +149,7 @@ impl Prepared {
     ) -> Option<Outcome> {
         let grid = setting.launch.grid;
         let sms = u64::from(figures.sms);
-        let ctas: Vec<u64> = if self.persistent {
+        let ctas: Vec<u64> = if self.needs.persistent {
             // As if there were more multiprocessors.
             let distance = match count == total.div_ceil(sms) {
                 true => sms,

@@ -147,7 +147,7 @@ impl<'a> Sm<'a> {
             };
             self.setting.give_arguments(self.kernel, &mut agent);
             self.agents.push(agent);
-            if 0 < self.kernel.spilled && self.kernel.busiest == self.kernel.thread.entry {
+            if 0 < self.kernel.needs.spilled && self.kernel.busiest == self.kernel.thread.entry {
                 self.spill(self.agents.len() - 1);
             }
         }

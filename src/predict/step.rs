@@ -72,7 +72,7 @@ impl Sm<'_> {
         }
         agent.block = call.block;
         agent.at = 0;
-        if 0 < self.kernel.spilled && call.block == self.kernel.busiest {
+        if 0 < self.kernel.needs.spilled && call.block == self.kernel.busiest {
             self.spill(at);
         }
     }

@@ -1,5 +1,7 @@
 //! What the model says of small kernels.
 
+mod clocks;
+
 use super::*;
 use crate::text::parse::parse_tile;
 

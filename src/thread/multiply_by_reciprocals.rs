@@ -282,28 +282,38 @@ fn divide(
 #[cfg(test)]
 mod tests {
     use super::multiply_by_reciprocals;
+    use crate::ir::function::ThreadFunction;
     use crate::ir::ops::ThreadOp;
     use crate::text::parse::parse_thread;
     use crate::verify::verify;
 
     /// How many instructions the pass changes in a kernel with these lines, and the divisions that are left.
     fn changed(lines: &str) -> (usize, usize) {
+        let func = after(lines);
+        (func.0, count_of(&func.1, &DIVISIONS))
+    }
+
+    const DIVISIONS: [ThreadOp; 4] = [
+        ThreadOp::Sdiv,
+        ThreadOp::Udiv,
+        ThreadOp::Srem,
+        ThreadOp::Urem,
+    ];
+
+    fn count_of(func: &ThreadFunction, ops: &[ThreadOp]) -> usize {
+        let insts = func.all_insts();
+        insts
+            .filter(|&(_, inst)| ops.contains(&func.dfg.insts[inst].op))
+            .count()
+    }
+
+    /// How many instructions the pass changes in a kernel with these lines, and the kernel then.
+    fn after(lines: &str) -> (usize, ThreadFunction) {
         let text = format!("thread @k(v0: i32, v1: i32, v2: i64) warps(4) {{\n{lines}\n}}");
         let mut func = parse_thread(&text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
         let count = multiply_by_reciprocals(&mut func);
         assert_eq!(verify(&func), Ok(()), "{func}");
-        let divides = |op: ThreadOp| {
-            let ops = [
-                ThreadOp::Sdiv,
-                ThreadOp::Udiv,
-                ThreadOp::Srem,
-                ThreadOp::Urem,
-            ];
-            ops.contains(&op)
-        };
-        let left = func.all_insts();
-        let left = left.filter(|&(_, inst)| divides(func.dfg.insts[inst].op));
-        (count, left.count())
+        (count, func)
     }
 
     /// Quotient and remainder of numbers of 8 bits by the formula.
@@ -343,6 +353,21 @@ mod tests {
         assert_eq!(changed(&block("v1", "i32")), (0, 3));
         let few = "block0:\nv3 = sdiv v2, v2 : i64\nv4 = srem v2, v2 : i64\nreturn";
         assert_eq!(changed(few), (0, 2));
+    }
+
+    #[test]
+    fn quotient_and_remainder_of_two_numbers_share_a_product() {
+        let lines = "block0:
+            v3 = splat v2 : i64 x 4
+            v4 = splat v2 : i64 x 4
+            v5 = udiv v3, v4 : i64 x 4
+            v6 = urem v3, v4 : i64 x 4
+            v7 = udiv v4, v4 : i64 x 4
+            return";
+        let (count, func) = after(lines);
+        assert_eq!(count, 3);
+        // Of v3 and of v4; one more makes the reciprocal.
+        assert_eq!(count_of(&func, &[ThreadOp::Umulhi]), 2, "{func}");
     }
 
     #[test]

@@ -521,6 +521,10 @@ mod tests {
                 "v9, v21, v8",
                 grows(0, true),
             ),
+            // Half an iteration more for each program counts, less does not, nor does what nobody may divide by.
+            ("v20 = sshr v3, v8 : i32", "v9, v20, v8", grows(0, true)),
+            ("v20 = sdiv v3, v10 : i32", "v9, v20, v8", None),
+            ("v20 = sdiv v3, v9 : i32", "v9, v20, v8", None),
             // Of a number whose sign nobody knows, in two directions, and of two axes.
             ("v20 = imul v3, v1 : i32", "v9, v20, v10", None),
             ("v20 = smin v3, v10 : i32", "v20, v3, v8", None),

@@ -507,6 +507,7 @@ mod tests {
             release(2),
         ));
         let target = Target::parse("sm_90a").expect("a target");
+        assert_eq!(start_dots(&mut func.clone(), Target::SM_80), 0);
         assert_eq!(start_dots(&mut func, target), 1);
         let mut insts = func.all_insts();
         !insts.any(|(_, inst)| func.dfg.insts[inst].op == TileOp::SharedStore)

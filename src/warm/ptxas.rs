@@ -153,3 +153,37 @@ fn io(path: &Path) -> impl FnOnce(io::Error) -> PtxasError + use<> {
     let path = path.to_owned();
     move |error| PtxasError::Io { path, error }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_are_there_are_left_to_others() {
+        let mine = Scratch::new().expect("a folder for files");
+        let name = mine.0.display().to_string();
+        let (begin, number) = name.rsplit_once('-').expect("its number");
+        let number: u64 = number.parse().expect("a number");
+        // Whoever has made these: they are passed over. Other tests may make folders beside them.
+        let taken = (1..9).map(|next| PathBuf::from(format!("{begin}-{}", number + next)));
+        let taken: Vec<Scratch> = taken
+            .filter(|path| std::fs::create_dir(path).is_ok())
+            .map(Scratch)
+            .collect();
+        assert!(!taken.is_empty());
+        let next = Scratch::new().expect("a folder for files");
+        assert!(taken.iter().all(|other| other.0 != next.0));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = std::fs::metadata(&next.0)
+                .expect("it is there")
+                .permissions();
+            assert_eq!(mode.mode() & 0o777, 0o700, "for this user alone");
+        }
+        let path = next.0.clone();
+        std::fs::write(next.file("k.ptx"), "text").expect("it can be written");
+        drop(next);
+        assert!(!path.exists());
+    }
+}

@@ -8,11 +8,13 @@
 //!
 //! ```console
 //! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- plant FOLDER --seed 1 --faults fuzz/mutants/faults.txt
+//! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- build FOLDER
 //! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- run FOLDER
 //! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- report FOLDER
 //! ```
 
 mod plant;
+mod programs;
 mod run;
 mod sites;
 
@@ -49,14 +51,19 @@ enum Command {
         #[arg(long)]
         faults: Option<PathBuf>,
     },
+    /// Builds the test programs into the folder. It then holds all that `run` needs, and may be run on another machine, at
+    /// the same path.
+    Build {
+        /// The folder given to `plant`.
+        folder: PathBuf,
+    },
     /// Runs the tests against each mutant that has no result yet, and writes each result as it comes.
     Run {
         /// The folder given to `plant`.
         folder: PathBuf,
-        /// Groups of tests for each mutant at most, the most promising ones: a first sitting with few shows soon where tests
-        /// are missing.
+        /// Seconds of processor time for each mutant at most: a first sitting with few shows soon where tests are missing.
         #[arg(long)]
-        most: Option<usize>,
+        seconds: Option<f64>,
         /// How many processes run at a time.
         #[arg(long, default_value_t = 1)]
         jobs: usize,
@@ -175,15 +182,24 @@ const GROUPS: &[(&str, &[&str])] = &[
             "src/emu/exec/warpgroup.rs",
         ],
     ),
+    (
+        "small passes",
+        &[
+            "src/thread/multiply_by_reciprocals.rs",
+            "src/thread/group_barriers.rs",
+            "src/thread/start_in_turns.rs",
+            "src/tile/compare_narrow.rs",
+            "src/tile/load_ahead.rs",
+            "src/tile/order_sums.rs",
+            "src/analysis/loops.rs",
+        ],
+    ),
     ("schedule", &["src/machine/schedule"]),
     ("prediction", &["src/predict"]),
     ("warming", &["src/warm", "src/runtime/build/manifest.rs"]),
 ];
 
 fn main() -> Result<()> {
-    let project = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()?;
     match Cli::parse().command {
         Command::Plant {
             folder,
@@ -192,6 +208,9 @@ fn main() -> Result<()> {
             group,
             faults,
         } => {
+            let project = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../..")
+                .canonicalize()?;
             let sample = Sample {
                 seed,
                 count,
@@ -199,7 +218,12 @@ fn main() -> Result<()> {
             };
             plant::plant(&project, &folder, &sample, faults.as_deref())
         }
-        Command::Run { folder, most, jobs } => run::run(&folder, most.unwrap_or(usize::MAX), jobs),
+        Command::Build { folder } => programs::build(&folder),
+        Command::Run {
+            folder,
+            seconds,
+            jobs,
+        } => run::run(&folder, seconds.unwrap_or(f64::INFINITY), jobs),
         Command::Report { folder } => run::report(&folder),
     }
 }

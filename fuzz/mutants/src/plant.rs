@@ -246,6 +246,8 @@ pub(crate) fn plant(
         })
         .collect();
     plant_faults(&tree, by_hand, &mut mutants)?;
+    // Rules of selection that have a fault are compiled, too.
+    refused_by_compiler(&tree, &files, &candidates, &[])?;
     fs::write(
         folder.join("mutants.json"),
         serde_json::to_string_pretty(&mutants)?,
@@ -288,7 +290,10 @@ fn rust_files(tree: &Path, places: &[&str]) -> Result<Vec<PathBuf>> {
             }
         } else if path.extension().is_some_and(|e| e == "rs") {
             let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or("");
-            if !["tests", "testing", "coverage"].contains(&name) {
+            let is_tests = path
+                .parent()
+                .is_some_and(|folder| folder.ends_with("tests"));
+            if !is_tests && !["tests", "testing", "coverage"].contains(&name) {
                 files.push(path);
             }
         }
@@ -357,7 +362,6 @@ fn refused_by_compiler(
 ) -> Result<Vec<usize>> {
     let out = Command::new("cargo")
         .args(["check", "--lib", "--message-format=json", "--quiet"])
-        .env("RUSTFLAGS", "--cap-lints=warn")
         .current_dir(tree)
         .output()?;
     let mut errors: BTreeMap<String, Vec<usize>> = BTreeMap::new();

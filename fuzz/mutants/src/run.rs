@@ -2,36 +2,40 @@
 //!
 //! Tests run in small groups, few processes at a time, so that most mutants cost a second. A group with a mutant on may use
 //! some times the processor time that it uses without: what uses more is a loop that does not end. The clock decides
-//! nothing, as the machine may have other work: a process that gets nowhere leaves its mutant undecided.
+//! nothing, as the machine may have other work: a process that gets nowhere leaves its mutant undecided. A group that fails
+//! for the first time runs once more without a mutant, as it may do so for another reason: on another machine, say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::plant::Mutant;
-use crate::{BY_HAND, GROUPS};
+use crate::{BY_HAND, GROUPS, programs};
 
 /// Tests of one program that run together, and what their first run found: a line of `tasks.jsonl`.
-#[derive(Serialize, Deserialize)]
-struct Task {
-    /// The program, and the first two parts of the tests' names.
-    name: String,
-    path: PathBuf,
-    tests: Vec<String>,
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Task {
+    /// The program, and the first two parts of the tests' names; or a file test.
+    pub(crate) name: String,
+    /// In `FOLDER/programs`.
+    pub(crate) program: String,
+    /// What it is called with, where that is no list of tests.
+    pub(crate) args: Vec<String>,
+    pub(crate) tests: Vec<String>,
     /// Processor time.
-    seconds: f64,
-    reaches: BTreeSet<usize>,
+    pub(crate) seconds: f64,
+    pub(crate) reaches: BTreeSet<usize>,
 }
 
 /// A task with a mutant on: a line of `runs.jsonl`.
@@ -40,6 +44,8 @@ struct Run {
     mutant: usize,
     task: String,
     end: End,
+    /// Processor time.
+    seconds: f64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -69,41 +75,29 @@ struct Limits {
     clock: f64,
 }
 
-pub(crate) fn run(folder: &Path, most: usize, jobs: usize) -> Result<()> {
+/// Where a process runs.
+struct Place<'a> {
+    folder: &'a Path,
+    /// Which of those that run at a time: each has a folder of its own for what it leaves.
+    worker: usize,
+}
+
+/// Tests that fail without a mutant, for each task that has run without one; all, where it cannot run.
+type Faulty = BTreeMap<String, Option<BTreeSet<String>>>;
+
+/// Runs the tests against each mutant, for so many seconds of processor time each at most, so many processes at a time.
+pub(crate) fn run(folder: &Path, most: f64, jobs: usize) -> Result<()> {
     let folder = &folder.canonicalize()?;
     let mut mutants: Vec<Mutant> = mutants(folder)?;
     mutants.sort_by_key(|mutant| (mutant.group != BY_HAND, mutant.number));
     let programs = programs(folder)?;
     let runs: Mutex<Vec<Run>> = Mutex::new(lines(&folder.join("runs.jsonl"))?);
-    // Most mutants need none but the first of these.
-    let near = [
-        "lib ",
-        "fuzz ",
-        "emulator ",
-        "compiler filetests::",
-        "compiler times::",
-        "compiler dots::",
-        "compiler pipelines::",
-        "runtime ",
-    ];
-    // Takes as long as half of the others together.
-    let slow = "compiler filetests::run";
-    let is_near = |task: &Task| {
-        let begins = |name: &&str| task.name.starts_with(*name);
-        task.name != slow && near.iter().any(begins)
-    };
-    let (near, far): (Vec<Task>, Vec<Task>) = programs.into_iter().partition(is_near);
-    let stages = if most == usize::MAX {
-        vec![near, far]
-    } else {
-        vec![near]
-    };
-    for stage in stages {
-        let stage = measured(folder, stage, jobs)?;
-        in_turns(jobs, &mutants, |_, mutant| {
-            judge(folder, &stage, mutant, most, &runs)
-        })?;
-    }
+    let tasks = measured(folder, programs, jobs)?;
+    let faulty = Mutex::new(BTreeMap::new());
+    in_turns(jobs, &mutants, |worker, mutant| {
+        let place = Place { folder, worker };
+        judge(&place, &tasks, mutant, most, &runs, &faulty)
+    })?;
     report(folder)
 }
 
@@ -133,11 +127,12 @@ fn in_turns<T: Sync>(
 /// Runs the tasks that reach a mutant until one fails, the mutant's own module's tests first and then those that found most
 /// for their time so far.
 fn judge(
-    folder: &Path,
+    place: &Place,
     tasks: &[Task],
     mutant: &Mutant,
-    most: usize,
+    most: f64,
     runs: &Mutex<Vec<Run>>,
+    faulty: &Mutex<Faulty>,
 ) -> Result<()> {
     let module = mutant
         .file
@@ -145,17 +140,31 @@ fn judge(
         .trim_end_matches(".rs");
     let module: Vec<&str> = module.split('/').take(2).collect();
     let own = format!("lib {}", module.join("::"));
-    let reaching = tasks
-        .iter()
-        .filter(|task| task.reaches.contains(&mutant.number));
+    let mut spent = 0.0;
     let mut tasks: Vec<(bool, f64, &Task)> = {
         let runs = lock(runs);
+        // How often each task has run, and has found something.
+        let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        let mut done = BTreeSet::new();
+        for run in runs.iter() {
+            let (all, kills) = counts.entry(&run.task).or_default();
+            *all += 1;
+            *kills += usize::from(run.end.is_kill());
+            if run.mutant == mutant.number {
+                if run.end.is_kill() {
+                    return Ok(());
+                }
+                spent += run.seconds;
+                done.insert(&*run.task);
+            }
+        }
         let cost = |task: &Task| {
-            let of_task = runs.iter().filter(|run| run.task == task.name);
-            let kills = of_task.clone().filter(|run| run.end.is_kill()).count();
-            (task.seconds + 0.5) * (of_task.count() + 2) as f64 / (kills + 1) as f64
+            let (all, kills) = counts.get(&*task.name).copied().unwrap_or_default();
+            (task.seconds + 0.1) * (all + 2) as f64 / (kills + 1) as f64
         };
-        reaching
+        tasks
+            .iter()
+            .filter(|task| task.reaches.contains(&mutant.number) && !done.contains(&*task.name))
             .map(|task| (!task.name.starts_with(&own), cost(task), task))
             .collect()
     };
@@ -164,28 +173,22 @@ fn judge(
             .partial_cmp(&(b.0, b.1))
             .expect("costs are numbers")
     });
-    for (_, _, task) in tasks.into_iter().take(most) {
-        let is_done = lock(runs)
-            .iter()
-            .filter(|run| run.mutant == mutant.number)
-            .any(|run| run.end.is_kill() || run.task == task.name);
-        if is_done {
-            continue;
+    for (_, _, task) in tasks {
+        if spent >= most {
+            return Ok(());
         }
-        let limits = Limits {
-            own: 10.0 + 4.0 * task.seconds,
-            clock: 300.0 + 40.0 * task.seconds,
-        };
-        let number = mutant.number.to_string();
-        let (end, _) = start(folder, task, ("MUTANT", &number), &limits)?;
+        let (end, seconds) = against(place, task, mutant, faulty)?;
+        spent += seconds;
         let run = Run {
             mutant: mutant.number,
             task: task.name.clone(),
             end,
+            seconds,
         };
         let mut runs = lock(runs);
-        append(&folder.join("runs.jsonl"), &run)?;
-        if run.end.is_kill() {
+        append(&place.folder.join("runs.jsonl"), &run)?;
+        let is_kill = run.end.is_kill();
+        if is_kill {
             let Mutant {
                 number,
                 file,
@@ -201,8 +204,58 @@ fn judge(
             println!("{number} {file}:{line} {what}: {} {by}", task.name);
         }
         runs.push(run);
+        if is_kill {
+            return Ok(());
+        }
     }
     Ok(())
+}
+
+/// Runs a task with a mutant on, without the tests that fail here anyhow.
+fn against(
+    place: &Place,
+    task: &Task,
+    mutant: &Mutant,
+    faulty: &Mutex<Faulty>,
+) -> Result<(End, f64)> {
+    let limits = Limits {
+        own: 10.0 + 4.0 * task.seconds,
+        clock: 60.0 + 20.0 * task.seconds,
+    };
+    let number = mutant.number.to_string();
+    let mut spent = 0.0;
+    loop {
+        let known = lock(faulty).get(&task.name).cloned();
+        let without = match &known {
+            Some(None) => return Ok((End::Passed, spent)),
+            Some(Some(tests)) => tests.clone(),
+            None => BTreeSet::new(),
+        };
+        let (end, seconds) = start(place, task, &without, ("MUTANT", &number), &limits)?;
+        spent += seconds;
+        if !end.is_kill() || known.is_some() {
+            return Ok((end, spent));
+        }
+        let mut without = BTreeSet::new();
+        let without = loop {
+            match start(place, task, &without, ("MUTANT", "0"), &limits)?.0 {
+                End::Passed => break Some(without),
+                End::Failed(test) => {
+                    println!("left out, as it fails here: {test}");
+                    without.insert(test);
+                }
+                _ => {
+                    println!("left out, as it ends here: {}", task.name);
+                    break None;
+                }
+            }
+        };
+        let is_usual = without.as_ref().is_some_and(BTreeSet::is_empty);
+        lock(faulty).insert(task.name.clone(), without);
+        if is_usual {
+            return Ok((end, spent));
+        }
+    }
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -225,7 +278,7 @@ fn measured(folder: &Path, tasks: Vec<Task>, jobs: usize) -> Result<Vec<Task>> {
     }
     let measured = Mutex::new(measured);
     in_turns(jobs, &new, |worker, task| {
-        let task = measure(folder, task, worker)?;
+        let task = measure(&Place { folder, worker }, task)?;
         let (tests, reaches) = (task.tests.len(), task.reaches.len());
         println!(
             "{}: {tests} tests, {:.1} s, {reaches} mutants",
@@ -240,35 +293,30 @@ fn measured(folder: &Path, tasks: Vec<Task>, jobs: usize) -> Result<Vec<Task>> {
 }
 
 /// A task with what its first run finds.
-fn measure(folder: &Path, task: &Task, worker: usize) -> Result<Task> {
-    let mut task = Task {
-        name: task.name.clone(),
-        path: task.path.clone(),
-        tests: task.tests.clone(),
-        seconds: 0.0,
-        reaches: BTreeSet::new(),
-    };
-    let trace = folder.join(format!("trace-{worker}"));
+fn measure(place: &Place, task: &Task) -> Result<Task> {
+    let mut task = task.clone();
+    let trace = place.folder.join(format!("trace-{}", place.worker));
     let limits = Limits {
         own: 3600.0,
         clock: 4.0 * 3600.0,
     };
-    File::create(&trace)?;
-    while !task.tests.is_empty() {
+    loop {
         File::create(&trace)?;
         let shown = trace.display().to_string();
-        let (end, seconds) = start(folder, &task, ("MUTANT_TRACE", &shown), &limits)?;
+        let none = BTreeSet::new();
+        let (end, seconds) = start(place, &task, &none, ("MUTANT_TRACE", &shown), &limits)?;
         task.seconds = seconds;
         // Figures and file lists of the sources are not for a copy that was changed.
         match end {
             End::Passed => break,
-            End::Failed(test) => {
+            End::Failed(test) if task.tests.len() > 1 => {
                 println!("left out, as it fails without a mutant: {test}");
                 task.tests.retain(|other| *other != test);
             }
             _ => {
-                println!("left out, as it ends without a mutant: {}", task.name);
-                task.tests.clear();
+                println!("left out, as it fails without a mutant: {}", task.name);
+                File::create(&trace)?;
+                break;
             }
         }
     }
@@ -278,25 +326,47 @@ fn measure(folder: &Path, task: &Task, worker: usize) -> Result<Task> {
 }
 
 /// Runs tests one after the other until one fails; gives the processor time, too.
-fn start(folder: &Path, task: &Task, var: (&str, &str), limits: &Limits) -> Result<(End, f64)> {
-    if task.tests.is_empty() {
-        return Ok((End::Passed, 0.0));
+fn start(
+    place: &Place,
+    task: &Task,
+    without: &BTreeSet<String>,
+    var: (&str, &str),
+    limits: &Limits,
+) -> Result<(End, f64)> {
+    let mut args = task.args.clone();
+    if args.is_empty() {
+        let tests = task.tests.iter().filter(|test| !without.contains(*test));
+        args = tests.cloned().collect();
+        if args.is_empty() {
+            return Ok((End::Passed, 0.0));
+        }
+        args.extend(["--test-threads=1", "--exact"].map(str::to_owned));
     }
+    let scratch = place.folder.join(format!("scratch-{}", place.worker));
+    // What a process that was killed left there, or a mutant, must not meet the next.
+    let _ = fs::remove_dir_all(&scratch);
+    fs::create_dir_all(&scratch)?;
     // 16 GiB of addresses: a mutant that allocates without end must not take the machine's memory.
     let limited = "ulimit -t $1; ulimit -v 16777216; ulimit -c 0; shift; exec \"$@\"";
+    let programs = place.folder.join("programs");
     let mut child = Command::new("sh")
         .args(["-c", limited, "sh", &(limits.own.ceil() as u64).to_string()])
-        .arg(&task.path)
-        .args(["--test-threads=1", "--exact"])
-        .args(&task.tests)
+        .arg(programs.join(&task.program))
+        .args(&args)
         .env(var.0, var.1)
-        .current_dir(folder.join("tree"))
+        .env("TMPDIR", &scratch)
+        .env("TILELIFT_CACHE_DIR", scratch.join("cache"))
+        .env("RUSTC", programs.join("rustc"))
+        .env_remove("RUST_BACKTRACE")
+        // The stand-in for the driver is all the GPU that there is.
+        .env("CUDA_VISIBLE_DEVICES", "")
+        .current_dir(place.folder.join("tree"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()
-        .with_context(|| task.path.display().to_string())?;
+        .with_context(|| task.name.clone())?;
     let out = child.stdout.take().expect("it is piped");
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -337,50 +407,13 @@ fn time_of(process: u32) -> f64 {
     ticks as f64 / 100.0
 }
 
-/// Builds the test programs and lists their tests, those of a module together.
+/// What `build` listed; it is asked for where nothing is listed yet.
 fn programs(folder: &Path) -> Result<Vec<Task>> {
-    let out = Command::new("cargo")
-        .args(["test", "--no-run", "--lib", "--bins", "--tests"])
-        .arg("--message-format=json")
-        .env("RUSTFLAGS", "--cap-lints=warn")
-        .env("CARGO_INCREMENTAL", "0")
-        .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .stderr(Stdio::inherit())
-        .current_dir(folder.join("tree"))
-        .output()?;
-    ensure!(out.status.success(), "the tests of the copy do not build");
-    let mut tasks = BTreeMap::new();
-    for line in String::from_utf8_lossy(&out.stdout).lines() {
-        let value: serde_json::Value = serde_json::from_str(line)?;
-        let is_test = value["profile"]["test"] == true;
-        let (Some(path), true) = (value["executable"].as_str(), is_test) else {
-            continue;
-        };
-        let program = match value["target"]["kind"][0].as_str() {
-            Some(kind @ ("lib" | "bin")) => kind,
-            _ => value["target"]["name"].as_str().unwrap_or(path),
-        };
-        let list = Command::new(path)
-            .args(["--list", "--format=terse"])
-            .current_dir(folder.join("tree"))
-            .output()?;
-        for test in String::from_utf8_lossy(&list.stdout).lines() {
-            let Some(test) = test.strip_suffix(": test") else {
-                continue;
-            };
-            let parts: Vec<&str> = test.split("::").take(2).collect();
-            let name = format!("{program} {}", parts.join("::"));
-            let task = tasks.entry(name.clone()).or_insert_with(|| Task {
-                name,
-                path: path.into(),
-                tests: Vec::new(),
-                seconds: 0.0,
-                reaches: BTreeSet::new(),
-            });
-            task.tests.push(test.to_owned());
-        }
+    let list = folder.join("programs.json");
+    if !list.exists() {
+        programs::build(folder)?;
     }
-    Ok(tasks.into_values().collect())
+    Ok(serde_json::from_str(&fs::read_to_string(list)?)?)
 }
 
 fn mutants(folder: &Path) -> Result<Vec<Mutant>> {

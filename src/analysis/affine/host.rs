@@ -269,4 +269,22 @@ mod tests {
         assert_eq!(hosts.sub(sum, n), one);
         assert_eq!(hosts.min(n, many), n);
     }
+
+    #[test]
+    fn quotients_have_limits() {
+        let mut hosts = Hosts::default();
+        let n = hosts.param(Value::from_u32(1), 8);
+        let (one, three, ten) = (hosts.number(1), hosts.number(3), hosts.number(10));
+        // By 3 to 10: of -128 to 127 that is -128 to 42, as far as it is known.
+        let some = hosts.max(n, three);
+        let divisor = hosts.min(some, ten);
+        let quotient = hosts.div(n, divisor);
+        assert_eq!(hosts.limits(quotient), (-128, 42));
+        // By a number of either sign.
+        let by_any = hosts.div(ten, n);
+        assert_eq!(hosts.limits(by_any), (-10, 10));
+        let by_three = hosts.div(n, three);
+        assert_eq!(hosts.limits(by_three), (-42, 42));
+        assert_eq!(hosts.div(n, one), n);
+    }
 }

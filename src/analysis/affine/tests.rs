@@ -132,6 +132,72 @@ fn ranges_are_those_of_all_programs() {
     assert_eq!((range.lo, range.hi), (zero, last_row));
 }
 
+#[test]
+fn blocks_reach_to_their_last_element() {
+    let func = product(STORED);
+    let order = ProgramOrder::compute(&func);
+    let mut forms = Forms::new(&func, &order);
+    let axis = Axis::compute(&func);
+    let mut hosts = Hosts::default();
+    let programs = hosts.programs(0);
+    let [zero, minus_one, sixty_four, last] = [0, -1, 64, 63].map(|n| hosts.number(n));
+    let last_program = hosts.add(programs, minus_one);
+    let start = hosts.mul(last_program, sixty_four);
+    let end = hosts.add(start, last);
+    let mut reach = Reach::new(&mut forms, &axis, &mut hosts);
+    let range = reach.range(value(10)).expect("it has bounds");
+    assert_eq!((range.lo, range.hi), (zero, end));
+}
+
+#[test]
+fn what_nobody_knows_has_the_range_of_its_type() {
+    let text = "kernel @k(v0: ptr<i8>, v1: ptr<i32>) warps(4) {
+        block0:
+            v2 = load v0 : i8
+            v3 = load v1 : i32
+            store v1, v3
+            store v0, v2
+            return
+        }";
+    let func = parse_tile(text).expect("a kernel");
+    let order = ProgramOrder::compute(&func);
+    let mut forms = Forms::new(&func, &order);
+    let axis = Axis::compute(&func);
+    let mut hosts = Hosts::default();
+    let number = |hosts: &mut Hosts, bits: u32| {
+        let most = 1_i64 << (bits - 1);
+        (hosts.number(-most), hosts.number(most - 1))
+    };
+    let expected = [number(&mut hosts, 8), number(&mut hosts, 32)];
+    let mut reach = Reach::new(&mut forms, &axis, &mut hosts);
+    let found = [2, 3].map(|v| reach.range(value(v)).map(|range| (range.lo, range.hi)));
+    assert_eq!(found, expected.map(Some));
+}
+
+#[test]
+fn what_a_loop_adds_counts_from_either_side() {
+    let text = "kernel @k(v0: i32, v1: i32) warps(4) {
+        block0:
+            v2 = const {value = 0} : i32
+            v3, v4 = for v2, v0, v1, v1, v1 : i32, i32 {
+            block1(v5: i32, v6: i32, v7: i32):
+                v8 = iadd v6, v1 : i32
+                v9 = iadd v1, v7 : i32
+                yield v8, v9
+            }
+            return
+        }";
+    let func = parse_tile(text).expect("a kernel");
+    let order = ProgramOrder::compute(&func);
+    let mut forms = Forms::new(&func, &order);
+    let [one, other] = [6, 7].map(|v| forms.form(value(v)).expect("it has a form").poly.clone());
+    assert!(
+        one.atoms().any(|atom| matches!(atom, Atom::Trip(_))),
+        "{one:?}"
+    );
+    assert_eq!(one, other);
+}
+
 /// Whether rows of the load that lie beyond the bound matter.
 fn rows_matter(end: &str) -> bool {
     let func = product(end);

@@ -57,3 +57,16 @@ impl Descriptor {
         address ^ row << 4
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_that_mean_nothing_are_refused() {
+        let means = |bit: &u32| Descriptor::new(1 << bit).is_some();
+        let fields = [0..14, 16..30, 32..46, 49..52, 62..64];
+        let found: Vec<u32> = (0..64).filter(means).collect();
+        assert_eq!(found, fields.into_iter().flatten().collect::<Vec<_>>());
+    }
+}

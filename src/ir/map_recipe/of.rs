@@ -57,7 +57,7 @@ fn of(func: &TileFunction, value: Value, depth: usize, nodes: &mut usize) -> Opt
     let Elem::Num(scalar) = data.ty.elem else {
         return None;
     };
-    if !data.ty.is_scalar() || !(scalar.is_int() || scalar == Scalar::I1) {
+    if !data.ty.is_scalar() || !scalar.is_int() {
         return None;
     }
     let bits = scalar.bits();

@@ -331,3 +331,24 @@ fn numbers_do_not_grow_without_bound() {
     assert!(found[5].1.is_some());
     assert_eq!(found[39].1, None);
 }
+
+/// As deep as they may be, and one more.
+#[test]
+fn numbers_are_read_to_a_depth() {
+    let nested = |depth: usize| {
+        let number = format!("{}p1{}", "add(".repeat(depth), ", 1)".repeat(depth));
+        let of = |extent: &str, stride: &str, condition: &str| {
+            let text = format!(
+                "{{base=p0, offset=0, elem=f16, extents=[64, {extent}], strides=[{stride}], box=[8, 8], if={condition}}}"
+            );
+            text.parse::<MapRecipe>().is_ok()
+        };
+        [
+            of(&number, "64", "1"),
+            of("64", &number, "1"),
+            of("64", "64", &number),
+        ]
+    };
+    assert_eq!(nested(64), [true; 3]);
+    assert_eq!(nested(65), [false; 3]);
+}

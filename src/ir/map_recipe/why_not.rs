@@ -163,6 +163,22 @@ fn is_sign(number: &HostNumber, of: &HostNumber) -> bool {
 mod tests {
     use super::*;
 
+    /// Numbers of few bits without sign are told by their names, without what makes them of those with a sign.
+    #[test]
+    fn numbers_without_sign_are_told_by_their_names() {
+        let recipe: MapRecipe = "{base=p0, offset=0, elem=f16, extents=[64, 64], strides=[64], box=[8, 8], if=le(add(p1, mul(lt(p1, 0), 256)), 100)}"
+            .parse()
+            .expect("a recipe");
+        let told = recipe.why_not(&MapArguments {
+            params: &|_| Some(-56),
+            names: &|_| "few".to_owned(),
+            base: 0x1000,
+            grid: [1; 3],
+        });
+        let expected = "`few <= 100` does not hold, as `few` is 200";
+        assert_eq!(told.as_deref(), Some(expected));
+    }
+
     #[test]
     fn what_does_not_hold_is_told_with_its_numbers() {
         let recipe: MapRecipe = "{base=p0, offset=mul(p4, 8), elem=f16, extents=[p1, p2], strides=[p3], box=[128, 64], swizzle=128, if=and(le(1, p1), le(signed(add(p2, -1), 32), 100))}"

@@ -168,5 +168,11 @@ mod tests {
         }
         // Four warps have all that a thread can have as it is.
         assert_eq!(found, [(8, 240), (16, 112)]);
+        // Of estimates that are 24 too high the largest which nine warps have registers for.
+        let enough = Target::most_registers(32 * 9) + 24;
+        assert_eq!(
+            [budget(8, enough), budget(8, enough + 1)],
+            [None, Some(240)]
+        );
     }
 }

@@ -151,7 +151,6 @@ impl<'a> Weaver<'a> {
             Role::Consumer => None,
         };
         let data = &mut self.maker.func.dfg.insts[load];
-        data.attrs.clear();
         data.attrs.push(make::slot(slot));
         match exists {
             None => {

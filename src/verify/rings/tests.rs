@@ -84,7 +84,25 @@ fn faults_of_boxes_are_found() {
         "12288 bytes align 128 holds 3",
         "8192 bytes align 128 holds 2",
     );
+    let looped = changed(
+        BOXES,
+        "    mbar_init",
+        "    v90 = while v12 : i32 {
+    block90(v91: i32):
+        v92 = icmp v91, v12 {ipred = eq} : i1
+        condition v92, v91
+    } {
+    block91(v93: i32):
+        yield v13
+    }
+    mbar_init",
+    );
     check(&[
+        (
+            "no wait behind a loop that ends by a condition",
+            without(&looped, wait, 1),
+            "entry 0 of slot0 is read before a wait for the copy to it",
+        ),
         (
             "no wait",
             without(BOXES, wait, 1),

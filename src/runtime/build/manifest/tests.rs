@@ -38,6 +38,19 @@ def keyed(x, roles):
         format!("program p python add.py\n{program}{lines}\n")
     }
 
+    /// The name of a program tells texts apart that differ in a letter, and names.
+    #[test]
+    fn programs_have_names_of_their_own() {
+        let id = |name: &str, text: &str| {
+            let program = Program::python(name, text).expect("it is Python");
+            program_lines(&program.source).expect("it has a text").0
+        };
+        let first = id("add.py", ADD);
+        assert_eq!(id("add.py", ADD), first);
+        assert_ne!(id("add.py", &ADD.replace("+ 1", "+ 2")), first);
+        assert_ne!(id("sub.py", ADD), first);
+    }
+
     /// Sets a kernel up in every way that there is, records it and reads it again.
     #[test]
     fn what_is_recorded_is_what_is_made() {
@@ -361,4 +374,13 @@ fn files_are_read_beside_the_manifest() {
     assert_eq!((manifest.len(), manifest.is_empty()), (1, false));
     let place = &manifest.entries()[0].place;
     assert!(place.ends_with("m:2"), "{place}");
+}
+
+#[test]
+fn files_are_read_to_their_last_byte() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), TIR).expect("it can be written");
+    assert_eq!(read_file(file.path(), TIR.len()).as_deref(), Ok(TIR));
+    let told = read_file(file.path(), TIR.len() - 1).expect_err("it is too long");
+    assert!(told.contains("at most"), "{told}");
 }
