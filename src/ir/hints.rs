@@ -112,3 +112,20 @@ impl ParamHints {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Asked, ParamHints};
+
+    /// That no more was found may rest on a promise, and nothing is computed by such.
+    #[test]
+    fn what_was_asked_for_in_vain_is_not_relied_on() {
+        let hints = ParamHints::divisible(16);
+        hints.ask(0, 3, 4);
+        assert_eq!(hints.asked(), Asked { least: 3, most: 4 });
+        assert_eq!(hints.relied_on().promised(), 0);
+        hints.ask(2, 0, u8::MAX);
+        assert_eq!(hints.asked(), Asked { least: 3, most: 4 });
+        assert_eq!(hints.relied_on().promised(), 4);
+    }
+}
