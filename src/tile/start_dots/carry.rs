@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::Started;
 use crate::ir::attrs::{Attrs, IntPred, make as make_attr};
 use crate::ir::dfg::{InstData, ValueList};
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
@@ -88,7 +89,32 @@ fn stores(func: &TileFunction, inst: Inst, slots: &[Slot], late: &[Inst]) -> boo
             .any(|&inst| stores(func, inst, slots, late))
 }
 
-/// Moves the wait for a product down to the first use of its sum, or to where its operands change.
+/// Values that may be in the registers of a block: what it is another shape of, and what is another shape of that.
+fn same_registers(func: &TileFunction, block: Value) -> Vec<Value> {
+    let keeps = |inst: Inst| {
+        let data = &func.dfg.insts[inst];
+        data.class() == OpClass::Shape || data.op == TileOp::ConvertLayout
+    };
+    let mut root = block;
+    while let Some(inst) = func.dfg.def_inst(root).filter(|&inst| keeps(inst)) {
+        match func.dfg.insts[inst].args.first() {
+            Some(&of) => root = of,
+            None => break,
+        }
+    }
+    let mut same = vec![root];
+    // Uses come behind definitions.
+    for (_, inst) in func.all_insts().filter(|&(_, inst)| keeps(inst)) {
+        let data = &func.dfg.insts[inst];
+        if data.args.iter().any(|arg| same.contains(arg)) {
+            same.extend(&data.results);
+        }
+    }
+    same
+}
+
+/// Moves the wait for a product down to the first use of its sum, to where its operands change, or to where somebody else reads them
+/// in registers.
 fn sink(func: &mut TileFunction, product: &Started) {
     let Some(&result) = func.dfg.insts[product.sum].results.first() else {
         return;
@@ -97,12 +123,20 @@ fn sink(func: &mut TileFunction, product: &Started) {
     let Some(at) = list.iter().position(|&inst| inst == product.sum) else {
         return;
     };
-    let is_sum = |value: Value| value == result;
+    // Registers that the unit reads may be read by nobody else meanwhile.
+    let held = match product.reads_registers {
+        true => same_registers(func, func.dfg.insts[product.inst].args[0]),
+        false => Vec::new(),
+    };
+    let is_touched = |value: Value| value == result || held.contains(&value);
     let late = give_backs(func, product.block);
     let stops = |inst: Inst| {
         let is_loop = matches!(func.dfg.insts[inst].op, TileOp::For | TileOp::While);
         let ends = func.order.last(product.block) == Some(inst);
-        is_loop || ends || uses(func, inst, &is_sum) || stores(func, inst, &product.reads, &late)
+        is_loop
+            || ends
+            || uses(func, inst, &is_touched)
+            || stores(func, inst, &product.reads, &late)
     };
     // The program waits for as many entries more as the ring has before it gives this one back, and not for all.
     let mut room = room(func, &product.reads, &late);
