@@ -68,6 +68,37 @@ def g(x, out, N: tl.constexpr):
     assert!(table.contains(row), "{table}");
 }
 
+/// A number that is stated of an element without a bound must be the reference's.
+#[test]
+fn what_has_no_bound_is_expected_as_it_is() {
+    let program = "import triton
+import triton.language as tl
+
+
+@triton.jit
+def normalise(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(out + i, v / tl.sqrt(tl.sum(v * v)))
+
+
+# run: normalise \"*fp32, *fp32, 4\" : grid(1) x=f32[4] zeros out=f32[4] poison ; expect out = LIST
+";
+    let run = |list: &str| {
+        let program = program.replace("LIST", list);
+        tilelift(&["run", "-", "--lang", "py", "-t", "sm_80"], &program)
+    };
+    let output = run("[9,9,any,nan]");
+    let errors = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let words = "`out`: 2 elements are other numbers and have no bound; the first is [0]";
+    assert!(errors.contains(words), "{errors}");
+    for list in ["[any,any,any,any]", "[nan,nan,nan,any]"] {
+        let output = run(list);
+        assert!(output.status.success(), "{list}: {}", stderr(&output));
+    }
+}
+
 /// What no executor can be right about is told wherever it goes, and cannot be expected.
 #[test]
 fn what_is_not_defined_is_told() {

@@ -1,7 +1,7 @@
 //! What others leave against what the reference leaves: bit for bit first, and where that fails within the bounds of ops.
 
 use super::against_reference::{Line, compare_printed};
-use super::compare::{Bound, Mismatch, compare_buffers, unbounded, undefined};
+use super::compare::{Bound, Mismatch, compare_buffers, open_and_other, unbounded, undefined};
 use super::exec::{ArgValue, At, Contents, Finished, Job};
 use super::interpreter::{self, Stated};
 use super::parse_line::Expect;
@@ -72,7 +72,39 @@ impl<'j> Judge<'j> {
             variant: String::new(),
             undefined: None,
         };
-        self.compare(&stated, reference)
+        let is_same = self.compare(&stated, reference)?;
+        if !is_same && matches!(expect, Expect::Values(..)) {
+            let place = place_of(self.line.note, name);
+            self.check_bounded(name, &stated)
+                .map_err(|message| (place, message))?;
+        }
+        Ok(is_same)
+    }
+
+    /// An error for other numbers than the reference has where no bound says whether they are right.
+    fn check_bounded(&self, name: &str, stated: &Finished) -> Result<(), String> {
+        let index = self.job.args.iter().position(|arg| arg.name == name);
+        let (Some(Ok(known)), Some(index)) = (&self.known, index) else {
+            return Ok(());
+        };
+        let distances = &known.distances[index];
+        let buffers = [&stated.buffers[index], &self.reference.buffers[index]];
+        let (ArgValue::Buffer { scalar, .. }, [Some(stated), Some(found)], Bound::Stated) =
+            (&self.job.args[index].it, buffers, self.bounds[index])
+        else {
+            return Ok(());
+        };
+        let Some((first, count)) = open_and_other(*scalar, distances, stated, found) else {
+            return Ok(());
+        };
+        let cause = distances.get(&first).and_then(|distance| distance.cause);
+        let because = self.because(cause);
+        Err(format!(
+            "`{}`: {count} elements are other numbers and have no bound; the first is [{first}]{because}: state `any` in their place, or \
+             `expect {} within BOUND`",
+            quoted(name),
+            quoted(name)
+        ))
     }
 
     /// An error for numbers that are stated where none is right.
