@@ -2,7 +2,7 @@
 
 use super::fold::signed;
 use super::{Rewrite, Simplifier};
-use crate::ir::entities::Inst;
+use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::TileOp;
 
 /// The number that the second operand is, as bits.
@@ -151,6 +151,55 @@ pub(super) fn unsigned_by_power(s: &mut Simplifier<'_, '_>, inst: Inst) -> Optio
     };
     let number = s.constant(number, ty);
     Some(Rewrite::Value(s.op(op, &[x, number])))
+}
+
+/// How many operands deep zeros at the end are looked for.
+const DEPTH: u32 = 4;
+
+/// Zeros at the end of a number, as far as shifts and factors tell; what wraps around keeps them.
+fn zeros(s: &Simplifier<'_, '_>, value: Value, depth: u32) -> u32 {
+    let bits = s.ty(value).elem.bits();
+    if let Some((c, _)) = s.known(value) {
+        return c.trailing_zeros().min(bits);
+    }
+    let pair = |op| s.pair(value, op).filter(|_| depth < DEPTH);
+    let of = |value| zeros(s, value, depth + 1);
+    let found = if let Some((x, by)) = pair(TileOp::Shl) {
+        let by = s.known(by).map_or(0, |(by, _)| by.min(u64::from(bits)));
+        of(x) + by as u32
+    } else if let Some((x, y)) = pair(TileOp::Imul) {
+        of(x) + of(y)
+    } else if let Some((x, y)) = pair(TileOp::Iadd).or_else(|| pair(TileOp::Isub)) {
+        of(x).min(of(y))
+    } else {
+        0
+    };
+    found.min(bits)
+}
+
+/// The signed quotient by 2^k of a number with k zeros at its end is a shift, and the remainder is 0.
+pub(super) fn signed_by_power(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    let c = right(s, inst).filter(|c| c.is_power_of_two())?;
+    let (x, ty, k) = (s.arg(inst, 0), s.result_ty(inst), c.trailing_zeros());
+    // The largest power of all is negative.
+    if k + 1 >= ty.elem.bits() || zeros(s, x, 0) < k {
+        return None;
+    }
+    if s.op_of(inst) == TileOp::Srem {
+        return Some(Rewrite::Value(s.constant(0, ty)));
+    }
+    let number = s.constant(u64::from(k), ty);
+    Some(Rewrite::Value(s.op(TileOp::Sshr, &[x, number])))
+}
+
+/// `(x >> k) << k` is `x` if that has k zeros at its end.
+pub(super) fn shift_there_and_back(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    let k = right(s, inst)?;
+    let shifted = s.arg(inst, 0);
+    let pair = s.pair(shifted, TileOp::Sshr);
+    let (x, by) = pair.or_else(|| s.pair(shifted, TileOp::Ushr))?;
+    let (by, _) = s.known(by)?;
+    (by == k && k <= u64::from(zeros(s, x, 0))).then_some(Rewrite::Value(x))
 }
 
 /// Minimum, maximum, and, or of a value with itself.

@@ -87,9 +87,9 @@ fn rules(op: TileOp) -> &'static [Rule] {
             int::multiply_by_constant,
             int::multiply_constants
         ],
-        TileOp::Sdiv => list![int::divide_by_one],
+        TileOp::Sdiv => list![int::divide_by_one, int::signed_by_power],
         TileOp::Udiv => list![int::divide_by_one, int::unsigned_by_power],
-        TileOp::Srem => list![int::remainder_by_one],
+        TileOp::Srem => list![int::remainder_by_one, int::signed_by_power],
         TileOp::Urem => list![int::remainder_by_one, int::unsigned_by_power],
         TileOp::Smin | TileOp::Smax | TileOp::Umin | TileOp::Umax => {
             list![int::constant_right, int::same_operands]
@@ -103,7 +103,8 @@ fn rules(op: TileOp) -> &'static [Rule] {
             int::neutral_bits,
             compare::negated
         ],
-        TileOp::Shl | TileOp::Ushr | TileOp::Sshr => list![int::shift_by_constant],
+        TileOp::Shl => list![int::shift_by_constant, int::shift_there_and_back],
+        TileOp::Ushr | TileOp::Sshr => list![int::shift_by_constant],
         TileOp::Icmp => list![
             compare::constant_right,
             compare::with_itself,

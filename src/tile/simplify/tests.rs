@@ -157,6 +157,30 @@ fn integer_identities() {
 }
 
 #[test]
+fn numbers_that_end_in_zeros_are_divided_exactly() {
+    // A row of blocks of 128, in blocks of 64; the product may wrap around.
+    becomes(
+        "v8 = const {value = 7} : i32\n v9 = shl v0, v8 : i32\n v10 = const {value = 64} : i32\n v11 = sdiv v9, v10 : i32
+         v12 = srem v9, v10 : i32\n v13 = const {value = 6} : i32\n v14 = shl v11, v13 : i32
+         store v4, v11\n store v4, v12\n store v4, v14",
+        "v8 = const {value = 7} : i32\n v9 = shl v0, v8 : i32\n v13 = const {value = 6} : i32\n v11 = sshr v9, v13 : i32
+         v12 = const {value = 0} : i32\n store v4, v11\n store v4, v12\n store v4, v9",
+    );
+    // Sums and products of such numbers.
+    becomes(
+        "v8 = const {value = 96} : i32\n v9 = imul v0, v8 : i32\n v10 = const {value = 32} : i32\n v11 = iadd v9, v10 : i32
+         v12 = srem v11, v10 : i32\n store v4, v12",
+        "v12 = const {value = 0} : i32\n store v4, v12",
+    );
+    for (zeros, divisor) in [("5", "64"), ("7", "96"), ("31", "-2147483648")] {
+        stays(&format!(
+            "v8 = const {{value = {zeros}}} : i32\n v9 = shl v0, v8 : i32\n v10 = const {{value = {divisor}}} : i32
+             v11 = sdiv v9, v10 : i32\n v12 = srem v9, v10 : i32\n store v4, v11\n store v4, v12"
+        ));
+    }
+}
+
+#[test]
 fn unspecified_quotients_are_not_folded() {
     stays(
         "v8 = const {value = 0} : i32\n v9 = const {value = 5} : i32\n v10 = sdiv v9, v8 : i32\n store v4, v10",
