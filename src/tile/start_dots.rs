@@ -273,15 +273,14 @@ impl Starter<'_> {
         chain(func, block, value)
     }
 
-    /// Whether the only entry of a ring stays what a load in the block `home` reads until the products in `block`, which is inside of
-    /// it, are over. Who writes the entry does so in front of the load, or waits until it is given back, as producers do; and it is
+    /// Whether an entry of a ring stays what a load in the block `home` reads until the products in `block`, which is inside of
+    /// it, are over. Who writes entries does so in front of the load, or waits until they are given back, as producers do; and they are
     /// given back behind the products.
     fn is_kept(&self, home: Block, load: Inst, block: Block) -> bool {
         let func = &self.func;
         let slot = func.dfg.insts[load].slot();
-        let ring = slot.and_then(|&slot| func.buffers[slot]);
         let places = (self.place(home, home, load), self.region_place(home, block));
-        let (Some(1), (Some(load), Some(products))) = (ring.map(|ring| ring.stages), places) else {
+        let (Some(_), (Some(load), Some(products))) = (slot, places) else {
             return false;
         };
         let writes = |inst: Inst| {

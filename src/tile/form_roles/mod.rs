@@ -18,7 +18,7 @@
 //! carries the entry that comes next and the parity of its phase through all loops and choices (`weave`); the producer waits for
 //! the other parity, which passes on a fresh barrier. As an entry is filled as soon as it was read, a ring of `stages` entries is
 //! as far ahead as the ring of a pipeline ([`super::pipeline_loops`]) with one more, and no thread of the program ever issues a copy or
-//! waits for a barrier of all.
+//! waits for a barrier of all. What stands around an inner loop gets a second entry where there is room.
 //!
 //! A kernel gets roles if warpgroups multiply what some loop loads, if everything that its products read from memory in loops
 //! comes by boxes, and if the producer's slice is of scalars and without effects. Boxes outside of loops stay where they are.
