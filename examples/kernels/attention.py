@@ -44,9 +44,10 @@ def forward(out, logs, q_ptr, k_ptr, v_ptr, N, scale, BM: tl.constexpr, BN: tl.c
     total = tl.zeros((BM,), dtype=tl.float32)
     largest = tl.full((BM,), -1e30, dtype=tl.float32)
     if CAUSAL:
-        middle = block * BM
+        middle = block * BM // BN * BN
+        end = middle + (BM if BM > BN else BN)
         acc, total, largest = attend(acc, total, largest, q, k_ptr, v_ptr, rows, 0, middle, scale, BN, D, False)
-        acc, total, largest = attend(acc, total, largest, q, k_ptr, v_ptr, rows, middle, middle + BM, scale, BN, D, True)
+        acc, total, largest = attend(acc, total, largest, q, k_ptr, v_ptr, rows, middle, end, scale, BN, D, True)
     else:
         acc, total, largest = attend(acc, total, largest, q, k_ptr, v_ptr, rows, 0, N, scale, BN, D, False)
     tl.store(out + head * N * D + at, (acc / total[:, None]).to(out.dtype.element_ty))

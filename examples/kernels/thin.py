@@ -18,12 +18,9 @@ def vector_matrix(out, x, weight, N, K, BN: tl.constexpr, BK: tl.constexpr):
 
 
 @triton.jit
-def few_rows(out, x, weight, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr):
-    # out[part] = this part's share of x @ weight.T, for M of at most BM rows; with PARTS = 1 that is the product. The weights are the
-    # left operand, whose rows fill the matrix unit, and the few rows of x its columns.
-    part = tl.program_id(1)
-    m = tl.arange(0, BM)
-    n = tl.program_id(0) * BN + tl.arange(0, BN)
+def share(x, weight, M, N, K, m, n, part, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr):
+    # A part's share of weight[n] @ x[m].T. The weights are the left operand, whose rows fill the matrix unit, and the few rows of x
+    # its columns.
     k = tl.arange(0, BK)
     steps = tl.cdiv(tl.cdiv(K, BK), PARTS)
     first = part * steps * BK
@@ -35,8 +32,39 @@ def few_rows(out, x, weight, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl
         a = tl.load(w + start, mask=k[None, :] < K - start, other=0.0)
         b = tl.load(columns + start, mask=k[:, None] < K - start, other=0.0)
         acc = tl.dot(a, b, acc)
+    return acc
+
+
+@triton.jit
+def few_rows(out, x, weight, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr):
+    # out[part] = this part's share of x @ weight.T, for M of at most BM rows; with PARTS = 1 that is the product.
+    part = tl.program_id(1)
+    m = tl.arange(0, BM)
+    n = tl.program_id(0) * BN + tl.arange(0, BN)
+    acc = share(x, weight, M, N, K, m, n, part, BM, BN, BK, PARTS)
     at = out + (part * M + m)[None, :] * N + n[:, None]
     tl.store(at, acc.to(out.dtype.element_ty), mask=(m[None, :] < M) & (n[:, None] < N))
+
+
+@triton.jit
+def few_rows_by_last(out, parts, counts, x, weight, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr):
+    # The product in one launch: of the programs that share a block the last one adds up all shares, always in the same order. Counts are
+    # zero before and after.
+    part = tl.program_id(1)
+    m = tl.arange(0, BM)
+    n = tl.program_id(0) * BN + tl.arange(0, BN)
+    acc = share(x, weight, M, N, K, m, n, part, BM, BN, BK, PARTS)
+    inside = (m[None, :] < M) & (n[:, None] < N)
+    at = parts + m[None, :] * N + n[:, None]
+    tl.store(at + part * M * N, acc, mask=inside)
+    tl.debug_barrier()
+    count = counts + tl.program_id(0)
+    if tl.atomic_add(count, 1) == PARTS - 1:
+        acc = tl.zeros((BN, BM), dtype=tl.float32)
+        for i in range(PARTS):
+            acc += tl.load(at + i * M * N, mask=inside, other=0.0)
+        tl.store(out + m[None, :] * N + n[:, None], acc.to(out.dtype.element_ty), mask=inside)
+        tl.store(count, 0)
 
 
 @triton.jit
@@ -52,4 +80,5 @@ def sum_parts(out, parts, n, PARTS: tl.constexpr, BLOCK: tl.constexpr):
 # run: vector_matrix "*fp16, *fp16, *fp16, i32, i32, 8, 64" : grid(4) out=f16[30] poison x=f16[200] normal(1) weight=f16[6000] normal(2) N=30 K=200
 # run: few_rows "*bf16, *bf16, *bf16, i32, i32, i32, 16, 64, 32, 1" : grid(2) out=bf16[500] poison x=bf16[400] normal(1) weight=bf16[8000] normal(2) M=5 N=100 K=80
 # run: few_rows "*fp32, *fp16, *fp16, i32, i32, i32, 16, 64, 32, 3" : grid(2,3) out=f32[1500] poison x=f16[400] normal(1) weight=f16[8000] normal(2) M=5 N=100 K=80
+# run: few_rows_by_last "*bf16, *fp32, *i32, *bf16, *bf16, i32, i32, i32, 16, 64, 32, 3" : grid(2,3) out=bf16[500] poison parts=f32[1500] poison counts=i32[2] zeros x=bf16[400] normal(1) weight=bf16[8000] normal(2) M=5 N=100 K=80
 # run: sum_parts "*fp16, *fp32, i32, 3, 64" : grid(2) out=f16[100] poison parts=f32[300] normal(1) n=100
