@@ -3,11 +3,13 @@ what comes out in f64, and what a library does. `builds.py` measures them beside
 
 Beside attention of one step stands a copy of as many bytes, read and written together: what the memory gives.
 """
-from product_cases import Buffer, Case, Const, Number, cdiv, configs
+import os
+
+from product_cases import Buffer, Case, Const, Number, cdiv, configs, few_by_matmul
 
 B, N, C = Buffer, Number, Const
-SCALED = [(128, 256, 128, 8, 3), (128, 128, 128, 8, 4), (128, 128, 128, 4, 3), (64, 128, 128, 4, 5), (64, 64, 128, 4, 6)]
-EXPERTS = [(128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 8, 4), (128, 64, 64, 4, 4)]
+SCALED = [(128, 256, 128, 8, 3), (128, 128, 128, 8, 4), (128, 128, 128, 4, 3), (64, 128, 128, 4, 5), (64, 64, 128, 4, 6), (64, 64, 256, 4, 4)]
+EXPERTS = [(128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (128, 128, 64, 8, 3), (128, 128, 64, 8, 4), (128, 64, 64, 4, 4)]
 DECODE = [(64, 1024, 4, 3), (64, 2048, 4, 3), (128, 1024, 4, 2), (64, 1024, 4, 2), (32, 1024, 4, 4)]
 
 
@@ -22,7 +24,8 @@ def matrix(t, name):
     return t[name].double()
 
 
-def few(m, n, k):
+def few(m, n, k, parts=(1,)):
+    """Few rows, in one part, or in several that the last program of a block adds up."""
     def expected(t):
         x, w = matrix(t, "x"), matrix(t, "weight")
         return {"out": near(x @ w.T, x.abs() @ w.abs().T, k, t["out"].dtype)}
@@ -30,10 +33,19 @@ def few(m, n, k):
     def peer(t):
         import torch
         return lambda: torch.mm(t["x"], t["weight"].T, out=t["out"])
-    return Case(f"few_rows bf16 {m}x{n}x{k}", "thin.py", "few_rows", [B("out", "bf16", (m, n), "poison"), B("x", "bf16", (m, k)),
-                B("weight", "bf16", (n, k)), N(m), N(n), N(k), C("BM"), C("BN"), C("BK"), C(1)], lambda c: (cdiv(n, c["BN"]), 1),
-                configs(("BM", "BN", "BK"), [(16, 64, 128, 4, 6), (16, 64, 256, 4, 4), (16, 64, 256, 4, 5), (16, 64, 128, 4, 8), (16, 128, 128, 8, 5)]),
-                expected, 2 * m * n * k, peer, graph=True)
+    # Columns of the unit are the rows of x, of which there are at least 16; stages that find no room are left out.
+    columns = max(16, m)
+    rows = [(64, 128, 4, 6), (32, 256, 4, 4), (64, 256, 4, 4), (64, 256, 4, 5), (64, 128, 4, 8), (64, 128, 4, 5), (64, 128, 4, 4), (128, 128, 8, 5),
+            (128, 128, 4, 5), (64, 64, 4, 8), (64, 64, 4, 6), (128, 64, 8, 5), (128, 64, 8, 6)]
+    if 1 not in parts:
+        rows = [(64, 128, 4, 6), (64, 256, 4, 4), (64, 128, 4, 5), (64, 64, 4, 6), (128, 64, 8, 5)]
+    fits = [row for row in rows if 2 * (columns + row[0]) * row[1] * row[3] <= 220 << 10]
+    scratch = [] if 1 in parts else [B("parts", "fp32", (max(parts) * m, n), "poison"), B("counts", "i32", None, nothing)]
+    kernel = "few_rows_by_last" if scratch else "few_rows"
+    return Case(f"{kernel} bf16 {m}x{n}x{k}", "thin.py", kernel, [B("out", "bf16", (m, n), "poison"), *scratch, B("x", "bf16", (m, k)),
+                B("weight", "bf16", (n, k)), N(m), N(n), N(k), C("BM"), C("BN"), C("BK"), C("PARTS")], lambda c: (cdiv(n, c["BN"]), c["PARTS"]),
+                configs(("BM", "BN", "BK", "PARTS"), [(columns, *row[:2], p, *row[2:]) for row in fits for p in parts]), expected, 2 * m * n * k, peer,
+                graph=True)
 
 
 def vector(n, k):
@@ -46,7 +58,7 @@ def vector(n, k):
         return lambda: torch.mv(t["weight"], t["x"], out=t["out"])
     return Case(f"vector_matrix bf16 1x{n}x{k}", "thin.py", "vector_matrix", [B("out", "bf16", (n,), "poison"), B("x", "bf16", (k,)),
                 B("weight", "bf16", (n, k)), N(n), N(k), C("BN"), C("BK")], lambda c: (cdiv(n, c["BN"]),),
-                configs(("BN", "BK"), [(8, 1024, 4, 3), (4, 1024, 4, 3), (4, 2048, 4, 3), (8, 512, 4, 3), (2, 1024, 2, 3), (16, 256, 4, 3)]),
+                configs(("BN", "BK"), [(8, 1024, 4, 3), (4, 1024, 4, 3), (4, 2048, 4, 3), (8, 512, 4, 3), (2, 1024, 2, 3), (2, 2048, 4, 3), (16, 256, 4, 3)]),
                 expected, 2 * n * k, peer, graph=True)
 
 
@@ -82,7 +94,8 @@ def block_scaled(m, n, k):
         want, sizes = x @ w.T, x.abs() @ w.abs().T
         want, bound = near(want, sizes, k // 128, t["out"].dtype)
         return {"out": (want, bound + 2.0**-11 * sizes)}
-    rows = [(128, 128, 128, 8, 4), (128, 128, 128, 8, 3), (128, 128, 128, 4, 3), (64, 128, 128, 4, 4), (128, 64, 128, 4, 4)]
+    rows = [(128, 128, 128, 8, 4), (128, 128, 128, 8, 3), (128, 128, 128, 4, 3), (64, 128, 128, 4, 4), (128, 64, 128, 4, 4), (64, 128, 128, 4, 5),
+            (64, 64, 128, 4, 4), (64, 64, 128, 4, 5)]
     return Case(f"block scaled fp8 {m}x{n}x{k}", "scaled.py", "block_scaled_matmul", [B("out", "bf16", (m, n), "poison"),
                 B("x", "fp8e4nv", (m, k)), B("weight", "fp8e4nv", (n, k)), B("x_scales", "fp32", (m, k // 128)),
                 B("weight_scales", "fp32", (n // 128, k // 128)), N(m), N(n), N(k), C("BM"), C("BN"), C("BK"), C(8), C(128)],
@@ -117,6 +130,12 @@ def four_bits(m, n, k, group=128):
                 configs(("BM", "BN", "PARTS"), [(16, 64, 4, 4, 4), (16, 64, 8, 4, 4), (16, 64, 4, 4, 3), (16, 64, 2, 4, 6), (16, 64, 8, 4, 3),
                                                 (16, 128, 4, 8, 4), (16, 128, 4, 4, 4)]),
                 expected, 2 * m * n * k, peer, graph=True)
+
+
+def nothing(t):
+    """Counts that every launch leaves as it found them."""
+    import torch
+    return torch.zeros(1 << 16, dtype=torch.int32, device="cuda")
 
 
 def small(t):
@@ -242,3 +261,21 @@ def shapes():
     for skewed in (False, True):
         yield experts(4096, 8, 2, 4096, 2048, skewed)
     yield one_step(32, 8192, 8, 4, 128, 16)
+
+
+def few_rows():
+    """Products of 1 to 128 rows, by each kernel that can be thought of: weights of known models, and nine that a seed draws."""
+    import random
+    known = [(4096, 4096), (14336, 4096), (4096, 14336), (7168, 2048), (6144, 4096), (8192, 8192), (5120, 5120), (1024, 8192), (18944, 3584)]
+    draw = random.Random(int(os.environ.get("SHAPES", "22")))
+    drawn = [(64 * round(2 ** draw.uniform(3, 8.2)), 64 * round(2 ** draw.uniform(3, 8.2))) for _ in range(9)]
+    for n, k in (*known, *drawn):
+        yield vector(n, k)
+        for m in (8, 16, 32, 64, 128):
+            yield few(m, n, k)
+            if n < 64 * 132:
+                yield few(m, n, k, (2, 4, 8, 16))
+            if m >= 64:
+                case = few_by_matmul(m, n, k)
+                case.name = f"few_rows_by_matmul bf16 {m}x{n}x{k}"
+                yield case
