@@ -84,6 +84,8 @@ macro_rules! for_each_ptx {
             Shr "shr.{t}" (def T, imm T, imm W) sm 0 ptx 6 0, Int;
             /// Bytes of two registers in the order that the selector's digits name.
             Prmt "prmt.b32" (def W, use W, imm W, imm W) sm 0 ptx 6 0, Int;
+            /// Any function of the bits of three numbers: the last number is its table.
+            Lop3 "lop3.b32" (def W, use W, imm W, use W, imm W) sm 0 ptx 6 0, Int;
 
             /// Sum, rounded to nearest even.
             AddRn "add.rn.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Float;

@@ -110,7 +110,7 @@ def four_bits(m, n, k, group=128):
         import torch
         words = t["weight"].view(torch.int16).int().reshape(n, k // group, group // 4)
         numbers = torch.cat([words >> (4 * quarter) & 15 for quarter in range(4)], 2).reshape(n, k).double()
-        spread = lambda name: matrix(t, name).repeat_interleave(group, 1)
+        spread = lambda name: matrix(t, name).T.repeat_interleave(group, 1)
         w, x = (numbers - spread("zeros")) * spread("scales"), matrix(t, "x")
         return {summed: near(x @ w.T, x.abs() @ w.abs().T, k, torch.float32)}
 
@@ -125,9 +125,9 @@ def four_bits(m, n, k, group=128):
         w, out = torch.randn((n, k), device="cuda").half(), torch.empty((m, n), device="cuda").half()
         return lambda: torch.mm(t["x"], w.T, out=out)
     return Case(f"int4 weights f16 {m}x{n}x{k}", "packed.py", "int4_matmul", [B("out", "fp32", (parts * m, n), "poison"), B("x", "fp16", (m, k)),
-                B("weight", "u16", (n, k // 4)), B("scales", "fp16", (n, k // group), small), B("zeros", "u8", (n, k // group), below_16), N(m),
+                B("weight", "u16", (n, k // 4)), B("scales", "fp16", (k // group, n), small), B("zeros", "u8", (k // group, n), below_16), N(m),
                 N(n), N(k), C(group), C("BM"), C("BN"), C("PARTS")], lambda c: (cdiv(n, c["BN"]), c["PARTS"]),
-                configs(("BM", "BN", "PARTS"), [(16, 64, 4, 4, 4), (16, 64, 8, 4, 4), (16, 64, 4, 4, 3), (16, 64, 2, 4, 6), (16, 64, 8, 4, 3),
+                configs(("BM", "BN", "PARTS"), [(16, 64, 4, 4, 2), (16, 64, 4, 4, 5), (16, 64, 4, 4, 6), (16, 128, 4, 8, 3), (16, 128, 8, 8, 4), (16, 128, 4, 8, 5), (16, 64, 4, 4, 4), (16, 64, 8, 4, 4), (16, 64, 4, 4, 3), (16, 64, 2, 4, 6), (16, 64, 8, 4, 3),
                                                 (16, 128, 4, 8, 4), (16, 128, 4, 4, 4)]),
                 expected, 2 * m * n * k, peer, graph=True)
 

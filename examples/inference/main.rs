@@ -216,7 +216,9 @@ fn four_bits(on: &On) -> Result<f64> {
             // Each quarter of a group stands in four bits of the group's words.
             let (quarter, word) = (i % group / (group / 4), i % (group / 4));
             let number = words[i / group * (group / 4) + word] >> (4 * quarter) & 15;
-            (f64::from(number) - f64::from(zeros[i / group])) * f64::from(scales[i / group])
+            // Those of all rows stand side by side.
+            let of_group = i % k / group * n + i / k;
+            (f64::from(number) - f64::from(zeros[of_group])) * f64::from(scales[of_group])
         })
         .collect();
     let expected = rows_times_rows(&wide(&x), &weight, k);

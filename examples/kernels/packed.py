@@ -1,7 +1,7 @@
 """Products with weights of four bits, four in each word: integers with a scale and a zero for each group, or numbers of a table.
 
 weight is N x K/4 words of 16 bits. In each group of G elements of a row, bits 4q to 4q + 3 of word j are element j + q G/4, so that
-every quarter of the words meets neighbours of x. scales (of the type of x), and zeros (whole numbers, bytes) are N x K/G. x is M x K of f16 or
+every quarter of the words meets neighbours of x. scales (of the type of x), and zeros (whole numbers, bytes) are K/G x N. x is M x K of f16 or
 bf16, out PARTS x M x N: each part is the product of a part of K, `sum_parts` (thin.py) adds them. M is at most BM.
 """
 import triton
@@ -18,9 +18,12 @@ def lifted(bits, dtype: tl.constexpr):
 
 @triton.jit
 def int4_matmul(out, x, weight, scales, zeros, M, N, K, G: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PARTS: tl.constexpr):
-    # x @ ((weight - zeros) * scales).T. The weights are the left operand: they stay in registers from their words to the matrix unit.
+    # x @ ((weight - zeros) * scales).T. The weights are the left operand: they stay in registers from their words to the matrix unit, as
+    # whole numbers. Scales meet the sums of a group, of which there are fewer. In the mantissa of f16 there is room for four bits that
+    # stand four higher, so that one shift serves two numbers; they are sixteen times as large, and so are their sums.
     dtype: tl.constexpr = x.dtype.element_ty
     base: tl.constexpr = 1024.0 if dtype == tl.float16 else 128.0
+    higher: tl.constexpr = 16 if dtype == tl.float16 else 1
     part = tl.program_id(1)
     m = tl.arange(0, BM)
     n = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -30,15 +33,22 @@ def int4_matmul(out, x, weight, scales, zeros, M, N, K, G: tl.constexpr, BM: tl.
     last = min(first + steps * G, K)
     words_at = weight + (n % N)[:, None] * (K // 4) + j[None, :]
     columns = x + (m % M)[None, :] * K + j[:, None]
-    groups = (n % N) * (K // G)
     acc = tl.zeros((BN, BM), dtype=tl.float32)
     for start in range(first, last, G):
         words = tl.load(words_at + start // 4)
-        scale = tl.load(scales + groups + start // G)[:, None]
-        zero = (tl.load(zeros + groups + start // G).to(tl.float32) + base).to(dtype)[:, None]
-        for quarter in tl.static_range(4):
-            w = (lifted((words >> (4 * quarter)) & 15, dtype) - zero) * scale
-            acc = tl.dot(w, tl.load(columns + start + quarter * (G // 4)), acc)
+        scale = tl.load(scales + start // G * N + n % N).to(tl.float32)
+        zero = tl.load(zeros + start // G * N + n % N).to(tl.float32)
+        zero_low = (zero + base).to(dtype)[:, None]
+        zero_high = (zero * higher + base).to(dtype)[:, None]
+        low = tl.zeros((BN, BM), dtype=tl.float32)
+        high = tl.zeros((BN, BM), dtype=tl.float32)
+        for half in tl.static_range(2):
+            pair = words >> (8 * half)
+            at = columns + start + half * (G // 2)
+            low = tl.dot(lifted(pair & 15, dtype) - zero_low, tl.load(at), low)
+            upper = pair & 0xF0 if dtype == tl.float16 else (pair >> 4) & 15
+            high = tl.dot(lifted(upper, dtype) - zero_high, tl.load(at + G // 4), high)
+        acc += (low + high * (1.0 / higher)) * scale[:, None]
     at = out + (part * M + m)[None, :] * N + n[:, None]
     tl.store(at, acc.to(out.dtype.element_ty), mask=(m[None, :] < M) & (n[:, None] < N))
 
@@ -55,14 +65,15 @@ def table4_matmul(out, x, weight, scales, table, M, N, K, G: tl.constexpr, BM: t
     last = min(first + steps * G, K)
     words_at = weight + (n % N)[:, None] * (K // 4) + j[None, :]
     columns = x + (m % M)[None, :] * K + j[:, None]
-    groups = (n % N) * (K // G)
     acc = tl.zeros((BN, BM), dtype=tl.float32)
     for start in range(first, last, G):
         words = tl.load(words_at + start // 4)
-        scale = tl.load(scales + groups + start // G)[:, None]
+        scale = tl.load(scales + start // G * N + n % N).to(tl.float32)
+        of_group = tl.zeros((BN, BM), dtype=tl.float32)
         for quarter in tl.static_range(4):
-            w = tl.load(table + ((words >> (4 * quarter)) & 15)) * scale
-            acc = tl.dot(w, tl.load(columns + start + quarter * (G // 4)), acc)
+            w = tl.load(table + ((words >> (4 * quarter)) & 15))
+            of_group = tl.dot(w, tl.load(columns + start + quarter * (G // 4)), of_group)
+        acc += of_group * scale[:, None]
     at = out + (part * M + m)[None, :] * N + n[:, None]
     tl.store(at, acc.to(out.dtype.element_ty), mask=(m[None, :] < M) & (n[:, None] < N))
 

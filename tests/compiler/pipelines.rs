@@ -682,40 +682,53 @@ fn small_boxes_come_beside_large_ones() {
     }
 }
 
-/// The product with packed operands of the examples, on sm_90a with four warps.
-fn int4_matmul(group: u32, stages: u8) -> CompiledKernel {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/packed.py");
-    let text = std::fs::read_to_string(path).expect("the examples are there");
-    let module = Module::parse(path, &text).expect("the file parses");
-    let signature = format!(
-        "*fp32:16, *fp16:16, *u16:16, *fp16:16, *u8:16, i32:16, i32:16, i32:16, {group}, 16, 64, 4"
-    );
-    let args = parse_signature(&signature).expect("the signature parses");
+/// A kernel of a text, on sm_90a with four warps.
+fn on_hopper(path: &str, text: &str, name: &str, signature: &str, stages: u8) -> String {
+    let module = Module::parse(path, text).expect("the file parses");
+    let args = parse_signature(signature).expect("the signature parses");
     let mut spec = Specialization::new(args, Target::SM_90A);
     (spec.num_warps, spec.num_stages) = (4, Some(stages));
-    let kernel = module.lower(Some("int4_matmul"), &spec);
-    compiled(&kernel.expect("it is right"), Target::SM_90A)
+    let kernel = module.lower(Some(name), &spec);
+    let ptx = compiled(&kernel.expect("it is right"), Target::SM_90A).ptx;
+    assert!(ptx.contains("wgmma.mma_async"), "four warps multiply");
+    ptx
 }
 
-/// Boxes of 1 KB that four products of one iteration read come together; of 512 bytes each they are too small even so.
+/// Boxes of 1 KB and of rows of scales have no large one beside them where threads bring the weights.
 #[test]
-fn small_boxes_come_together() {
-    for (group, boxes) in [(128, 4), (64, 0)] {
-        let ptx = int4_matmul(group, 3).ptx;
-        let first = ptx.find("wgmma.mma_async");
-        let last = ptx.rfind("wgmma.mma_async");
-        let (first, last) = first.zip(last).expect("four warps multiply");
-        let copies = ptx[first..last].matches("mbarrier::complete_tx").count();
-        assert_eq!(copies, boxes, "groups of {group}");
-    }
+fn small_boxes_do_not_come_alone() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/packed.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    let signature =
+        "*fp32:16, *fp16:16, *u16:16, *fp16:16, *u8:16, i32:16, i32:16, i32:16, 128, 16, 64, 4";
+    let ptx = on_hopper(path, &text, "int4_matmul", signature, 3);
+    assert!(!ptx.contains("mbarrier::complete_tx"));
 }
+
+/// A column of scales, of which no two lie side by side.
+const SCALED: &str = "\
+import triton
+import triton.language as tl
+
+@triton.jit
+def scaled(out, x, weight, scales, K):
+    n = tl.arange(0, 64)
+    k = tl.arange(0, 64)
+    acc = tl.zeros((64, 64), dtype=tl.float32)
+    for start in range(0, K, 64):
+        w = tl.load(weight + n[:, None] * K + start + k[None, :])
+        scale = tl.load(scales + n * (K // 64) + start // 64)
+        acc = tl.dot(w * scale[:, None], tl.load(x + (start + k)[:, None] * 64 + n[None, :]), acc)
+    tl.store(out + n[:, None] * 64 + n[None, :], acc)
+";
 
 /// A few numbers that copies cannot move: where a ring has an entry for it, an iteration stores what the one before loaded.
 #[test]
 fn a_few_numbers_have_an_iteration_more_to_arrive() {
     for (stages, is_held) in [(2, false), (3, true)] {
-        let ptx = int4_matmul(64, stages).ptx;
-        let first = ptx.find("wgmma.mma_async").expect("four warps multiply");
+        let signature = "*fp32:16, *fp16:16, *fp16:16, *fp16:16, i32:16";
+        let ptx = on_hopper("scaled.py", SCALED, "scaled", signature, stages);
+        let first = ptx.find("wgmma.mma_async").expect("as was seen");
         let at = |op: &str| ptx[first..].find(op).expect("scales come by registers");
         let (load, store) = (at("ld.global.b16"), at("st.shared.b16"));
         assert_eq!(store < load, is_held, "{stages} stages");

@@ -20,9 +20,9 @@ pub(crate) enum Scales<'a> {
 pub(crate) struct Weights4<'a, T: Element> {
     /// Four in each word of 16 bits.
     pub(crate) words: &'a Buffer<i16>,
-    /// One for each group of elements of a row.
+    /// One for each group of elements of a row: K / group x N.
     pub(crate) scales: &'a Buffer<T>,
-    /// What is taken off the elements of a group before they are scaled: below 16.
+    /// What is taken off the elements of a group before they are scaled: below 16, K / group x N.
     pub(crate) zeros: &'a Buffer<u8>,
     /// Elements of a group: 64 or 128.
     pub(crate) group: usize,
@@ -216,8 +216,8 @@ impl Kernels {
         expect("out", out, &[m, n])?;
         expect("x", x, &[m, k])?;
         expect("words", weight.words, &[n, k / 4])?;
-        expect("scales", weight.scales, &[n, k / group])?;
-        expect("zeros", weight.zeros, &[n, k / group])?;
+        expect("scales", weight.scales, &[k / group, n])?;
+        expect("zeros", weight.zeros, &[k / group, n])?;
         let (rows, columns, depth) = (size("M", m)?, size("N", n)?, size("K", k)?);
         let kernel = self.device.kernel(&self.packed, "int4_matmul")?;
         // Numbers become floats between loads and products: four programs on each multiprocessor hide one another's waits.
@@ -225,7 +225,7 @@ impl Kernels {
         let kernel = kernel.constant("G", group as u32)?;
         let kernel = kernel.constant("PARTS", parts as u32)?;
         let bm = m.next_power_of_two().max(16);
-        let configs = [(64, 4, 4), (128, 8, 4), (64, 4, 3)];
+        let configs = [(128, 4, 4), (64, 4, 3), (128, 8, 3)];
         let configs = configs.map(|(bn, warps, stages): (u32, _, _)| {
             let config = Config::new().constant("BM", bm as u32).constant("BN", bn);
             config.warps(warps).stages(stages)

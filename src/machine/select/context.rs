@@ -195,6 +195,18 @@ impl rules::Context for Selector<'_> {
         self.plain(*op, *ty, &[a, b, c])
     }
 
+    fn op4(
+        &mut self,
+        op: &Ptx,
+        ty: &PtxType,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+        d: Operand,
+    ) -> Operand {
+        self.plain(*op, *ty, &[a, b, c, d])
+    }
+
     fn cvt(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Operand) -> Operand {
         match (op, ty, from, a) {
             (Ptx::Cvt, PtxType::U32, PtxType::U16, Operand::Imm(bits)) => {
@@ -488,6 +500,15 @@ impl rules::Context for Selector<'_> {
 
     fn lower_of_halves(&mut self, n: u64) -> Operand {
         Operand::Imm((0xffff >> n) * 0x1_0001)
+    }
+
+    fn are_numbers(&mut self, a: Value, b: Value) -> bool {
+        let dfg = &self.func.dfg;
+        let is_one = |value| {
+            let inst = dfg.def_inst(value);
+            inst.is_some_and(|inst| dfg.insts[inst].value().is_some())
+        };
+        is_one(a) && is_one(b)
     }
 
     fn is_number(&mut self, value: Value, bits: u64) -> bool {

@@ -27,9 +27,6 @@ const ALIGN: u32 = 16;
 const MAX_BOX: u64 = 256;
 /// Bytes of a block from which on a box is worth its barrier.
 pub(super) const MIN_BYTES: u32 = 2048;
-/// Bytes from which on boxes that arrive together count as one. (An H200: weights of four bits times 16 rows, whose four products of an
-/// iteration read 1 KB each, 1.05 times as fast.)
-pub(super) const MIN_TOGETHER: u32 = 1024;
 /// Bytes from which on a box is worth its instruction, where others arrive on the same barrier.
 const MIN_BESIDE: u32 = 128;
 /// Most values that a condition is made of; [`crate::ir::map_recipe::HostNumber::of`] takes a few more.
