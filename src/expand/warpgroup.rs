@@ -274,10 +274,19 @@ impl<'a> Expander<'a> {
         Ok(Expanded::Pack(sum))
     }
 
-    /// Waits as the analysis of tokens says.
+    /// Waits as the analysis of tokens says. What the products read in registers stays there until then.
     pub(super) fn expand_dot_wait(&mut self, inst: Inst) -> Result<()> {
+        let tokens = &self.tile.dfg.insts[inst].args;
+        let read = tokens.iter().filter_map(|token| self.fragments.get(token));
+        let held: Vec<Value> = read.flatten().copied().collect();
+        let pending = make::pending(self.groups.pending(inst));
+        if !held.is_empty() {
+            let attrs = [pending, make::unread(Flag)];
+            self.give_back(ThreadOp::WgmmaWait, &held, &attrs)?;
+            return Ok(());
+        }
         let mut data = InstData::new(ThreadOp::WgmmaWait, &[]);
-        data.attrs.push(make::pending(self.groups.pending(inst)));
+        data.attrs.push(pending);
         self.effect(data)
     }
 

@@ -3,6 +3,8 @@
 //! Everything goes into one string; numbers are written digit by digit, and the mnemonic of an instruction that is
 //! repeated for each register of a pack is copied from its first line.
 
+use std::ops::Range;
+
 use super::register_bound::RegisterBound;
 use super::{Stats, params};
 use crate::device_print;
@@ -50,6 +52,7 @@ pub(crate) fn write(
         allocation,
         n_labels: code.blocks.len(),
         line: SourceLoc::default(),
+        wait: None,
         stats: Stats {
             predicted_registers: allocation.predicted,
             needed_registers: allocation.needed,
@@ -86,6 +89,8 @@ struct Writer<'a> {
     n_labels: usize,
     /// Line that `.loc` named last.
     line: SourceLoc,
+    /// Where the last wait for products begins and ends in the text, and what it leaves under way.
+    wait: Option<(Range<usize>, u64)>,
     stats: Stats,
     options: &'a Options,
 }
@@ -296,6 +301,9 @@ impl Writer<'_> {
             self.stats.moves += 1;
             return;
         }
+        if let (Ptx::WgmmaWait, Some(Operand::Imm(left))) = (inst.op, args.first()) {
+            self.replace_wait(*left);
+        }
         let start = self.text.out.len();
         self.text.mnemonic(inst);
         let head = start..self.text.out.len();
@@ -335,6 +343,20 @@ impl Writer<'_> {
             InstGroup::Exchange | InstGroup::Sync | InstGroup::Matrix => &mut self.stats.sync,
         };
         *count += n_written;
+        if let (Ptx::WgmmaWait, Some(Operand::Imm(left))) = (inst.op, args.first()) {
+            self.wait = Some((start..self.text.out.len(), *left));
+        }
+    }
+
+    /// Takes a wait for products back that one for more of them would follow at once.
+    fn replace_wait(&mut self, left: u64) {
+        if let Some((text, before)) = self.wait.take()
+            && text.end == self.text.out.len()
+            && left <= before
+        {
+            self.text.out.truncate(text.start);
+            self.stats.sync -= 1;
+        }
     }
 
     /// Whether a copy's source and destination have one name.

@@ -172,29 +172,43 @@ const HARMLESS: &[Harmless] = &[
         Some(Target::SM_90A),
         "int4_matmul",
         "wgmma.commit_group.sync.aligned",
-        4,
+        3,
         CHAINED,
     ),
     (
         Some(Target::SM_90A),
         "int4_matmul",
         "wgmma.wait_group.sync.aligned",
-        4,
+        1,
         CHAINED,
     ),
     (
         Some(Target::SM_90A),
         "table4_matmul",
         "wgmma.commit_group.sync.aligned",
-        1,
+        3,
         CHAINED,
     ),
     (
         Some(Target::SM_90A),
         "table4_matmul",
         "wgmma.wait_group.sync.aligned",
-        1,
+        2,
         CHAINED,
+    ),
+    (
+        Some(Target::SM_90A),
+        "table4_matmul",
+        "wgmma.fence.sync.aligned",
+        3,
+        FENCED,
+    ),
+    (
+        Some(Target::SM_90A),
+        "few_rows_by_last",
+        "fence.proxy.async.shared::cta",
+        1,
+        OVER,
     ),
     (Some(Target::SM_90A), "forward", "bar.sync", 5, TOGETHER),
     (Some(Target::SM_90A), "matmul", "bar.sync", 2, TOGETHER),
@@ -207,6 +221,8 @@ const LAST: &str = "behind the last atomic step nobody reads what it acquired";
 const BESIDE: &str =
     "of the fences for barriers and for data, side by side, either covers the barrier";
 const CHAINED: &str = "the next product adds to the same sum and reads other registers, and a wait behind it is for both";
+const FENCED: &str = "what the product reads in registers was there at the fence before";
+const OVER: &str = "no box comes any more";
 const TOGETHER: &str = "the only four warps have waited for a product that all of them compute";
 
 /// The instruction of a line, if it is one of those.

@@ -479,8 +479,8 @@ macro_rules! for_each_op {
                 /// Makes the products started since the last commitment a group.
                 WgmmaCommit "wgmma_commit" wgmma_commit() {} {} [] NoResult, Sync;
                 /// Waits until at most `pending` groups of products are under way, and gives the sum in front back. Fragments
-                /// behind it are read until then.
-                WgmmaWait "wgmma_wait" wgmma_wait(xs: &[Value]) {pending: u32} {} [] SameFirst, Sync;
+                /// behind it are read until then; where the result is `unread`, what stands in front is one of them.
+                WgmmaWait "wgmma_wait" wgmma_wait(xs: &[Value]) {pending: u32} {unread: Flag} [] SameFirst, Sync;
                 /// Lets asynchronous units of the machine see what the thread has written to shared memory.
                 FenceAsync "fence_async" fence_async() {} {} [] NoResult, Sync;
                 /// Address of the map that the launcher makes by recipe number `index` of the function.

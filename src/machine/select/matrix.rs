@@ -238,12 +238,14 @@ impl Selector<'_> {
     ) -> Result<Option<Operand>, CompileError> {
         let data = &self.func.dfg.insts[inst];
         let pending = data.pending().map(|&count| Operand::Imm(u64::from(count)));
+        let is_unread = data.unread().is_some();
         let (first, others) = match data.args.split_first() {
-            Some((&first, others)) => (Some(first), others.to_vec()),
-            None => (None, Vec::new()),
+            Some((&first, others)) if !(is_unread && op == Ptx::WgmmaWait) => {
+                (Some(first), others.to_vec())
+            }
+            _ => (None, data.args.to_vec()),
         };
         let result = data.results.first().copied();
-        let is_unread = data.unread().is_some();
         let held = match (result, first) {
             (Some(result), Some(_)) if is_unread || self.unread.contains(result) => {
                 let Some(Operand::Regs(own)) = self.values[result] else {

@@ -24,6 +24,7 @@ pub(super) fn settle(func: &mut TileFunction, started: &[Started]) {
     }
     for product in started {
         sink(func, product);
+        chain(func, product);
     }
     for block in func.all_blocks() {
         give_back_later(func, block, started);
@@ -152,6 +153,43 @@ fn sink(func: &mut TileFunction, product: &Started) {
         .position(|&inst| is_full(inst) || stops(inst));
     let place = behind.map_or(at, |distance| at + distance);
     list[at..=place].rotate_left(1);
+    func.order.replace(product.block, list);
+}
+
+/// Lets a product that adds to the sum of the one before start while that goes on, as the unit executes them in order: the wait for the
+/// one before then stands behind the start. (Weights of four bits, whose four products of an iteration add to one sum.)
+fn chain(func: &mut TileFunction, product: &Started) {
+    let list = func.order.insts(product.block).to_vec();
+    let Some(at) = list.iter().position(|&inst| inst == product.sum) else {
+        return;
+    };
+    let Some(&next) = list.get(at + 1) else {
+        return;
+    };
+    let (&[sum, token], &[result]) = (
+        &func.dfg.insts[product.inst].results[..],
+        &func.dfg.insts[product.sum].results[..],
+    ) else {
+        return;
+    };
+    let operands = &func.dfg.insts[next].args;
+    let adds = func.dfg.insts[next].op == TileOp::DotStart && operands[2] == result;
+    // What the one before reads in registers may be read by nobody else meanwhile.
+    let held = match product.reads_registers {
+        true => same_registers(func, func.dfg.insts[product.inst].args[0]),
+        false => Vec::new(),
+    };
+    let reads_held = operands.iter().any(|operand| held.contains(operand));
+    if !adds || reads_held || use_counts(func)[result] != 1 {
+        return;
+    }
+    func.dfg.insts[next].args[2] = sum;
+    let wait = &mut func.dfg.insts[product.sum];
+    wait.op = TileOp::DotWait;
+    wait.args = ValueList::from_slice(&[token]);
+    wait.results.clear();
+    let mut list = list;
+    list.swap(at, at + 1);
     func.order.replace(product.block, list);
 }
 
