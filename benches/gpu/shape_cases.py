@@ -277,5 +277,5 @@ def few_rows():
                 yield few(m, n, k, (2, 4, 8, 16))
             if m >= 64:
                 case = few_by_matmul(m, n, k)
-                case.name = f"few_rows_by_matmul bf16 {m}x{n}x{k}"
+                case.name = f"few_rows_by_matmul bf16 {m}x{n}x{k}, b n x k"
                 yield case
