@@ -8,11 +8,25 @@ use super::diagnostic::Code;
 use super::expr::{blame, is_number};
 use super::library::{Args, Builtin, numbered, prelude};
 use super::lower::{Frame, Local, Locals, Lower, Res, Stop, with_stack};
-use super::module::{Index, decoration, params};
+use super::module::{Index, decoration, last_name, params};
 use super::stmt::Flow;
 use super::value::{Const, Value};
 use crate::ir::attrs::Rounding;
 use crate::limits::EVALUATION_CALLS;
+
+/// Decorators that leave a function of the host what it is.
+const HARMLESS: [&str; 10] = [
+    "constexpr_function",
+    "extern",
+    "builtin",
+    "staticmethod",
+    "classmethod",
+    "property",
+    "lru_cache",
+    "cache",
+    "wraps",
+    "no_type_check",
+];
 
 /// An argument of a call.
 #[derive(Clone, Debug)]
@@ -32,7 +46,14 @@ impl<'m> Lower<'m> {
         let mut given: Given<'m> = Vec::with_capacity(e.arguments.args.len());
         for expr in &e.arguments.args {
             let range = expr.range();
-            for value in self.items(std::slice::from_ref(expr))? {
+            // Functions of Python keep no list that they are given.
+            let values = match (expr, &callee) {
+                (Expr::Generator(_) | Expr::Call(_), Value::Builtin(_)) => {
+                    vec![self.iterable(expr)?]
+                }
+                _ => self.items(std::slice::from_ref(expr))?,
+            };
+            for value in values {
                 given.push(Argument {
                     name: None,
                     value,
@@ -163,22 +184,27 @@ impl<'m> Lower<'m> {
                 .into());
         }
         let index = prelude::index_of(f).unwrap_or(self.index);
+        if std::ptr::eq(index, self.index) && !decoration(f).jit {
+            self.check_decorators(f)?;
+        }
         let locals = self.bind_arguments(f, given, index)?;
         let call = self.range;
-        let frame = Frame {
-            index,
-            function: Some(f),
-            call,
-            locals,
-            host,
-            loops: 0,
-            host_loop: None,
-            broken: false,
-        };
+        let mut frame = Frame::new(index, Some(f), call, host);
+        frame.locals = locals;
         self.frames.push(frame);
+        let guessed = std::mem::take(&mut self.guessed);
         let flow = with_stack(|| self.body(&f.body, true));
+        let guess = std::mem::replace(&mut self.guessed, guessed);
         let frame = self.frames.pop();
         self.enter(call);
+        if guess && host && flow.is_ok() {
+            let message = format!(
+                "what `{}` gives depends on what only the host knows",
+                f.name
+            );
+            let d = self.error(Code::Constant, message);
+            return Err(d.help("give the kernel a constant in place of it").into());
+        }
         match (flow?, frame) {
             // What is wrong in it has been reported; its result means nothing.
             (Flow::Returned(Value::Poison), _) => Err(Stop::Reported),
@@ -186,6 +212,20 @@ impl<'m> Lower<'m> {
             // The end of a function's body is a return.
             _ => Err(Stop::Reported),
         }
+    }
+
+    /// That the function of the host is the one that is written, and not what a decorator makes of it.
+    fn check_decorators(&self, f: &StmtFunctionDef) -> Res<()> {
+        let mut names = f
+            .decorator_list
+            .iter()
+            .map(|d| last_name(&d.expression).unwrap_or_default());
+        let Some(other) = names.find(|name| !HARMLESS.contains(name)) else {
+            return Ok(());
+        };
+        let message = format!("what `{other}` makes of `{}` is not known", f.name);
+        let d = self.error(Code::Unsupported, message);
+        Err(d.help("call a function without decorators").into())
     }
 
     /// No two parameters share a name, which the parser does not look at.
@@ -254,8 +294,13 @@ impl<'m> Lower<'m> {
         let mut locals = Locals::default();
         for (param, value) in all.iter().zip(values) {
             let value = match (value, param.default) {
-                (Some(value), _) => value,
-                (None, Some(default)) => self.default_value(default, index)?,
+                (Some(value), _) if self.frame().host => value,
+                (Some(value), _) => self.keep(value),
+                // There is one for all calls.
+                (None, Some(default)) => {
+                    let value = self.default_value(default, index)?;
+                    self.keep(value)
+                }
                 (None, None) => {
                     let message = format!("`{}` lacks its argument `{}`", f.name, param.name);
                     return Err(wrong(self, message));
@@ -294,20 +339,18 @@ impl<'m> Lower<'m> {
         Ok(locals)
     }
 
+    /// Notes that others hold a list, so that it is not changed.
+    fn keep(&mut self, value: Value<'m>) -> Value<'m> {
+        if matches!(value, Value::Tuple(_) | Value::Dict(_)) {
+            self.kept.push(value.clone());
+        }
+        value
+    }
+
     /// The value of a parameter that is not given: an expression of the module.
     pub(crate) fn default_value(&mut self, expr: &'m Expr, index: &'m Index<'m>) -> Res<Value<'m>> {
         let call = self.range;
-        let locals = Locals::default();
-        self.frames.push(Frame {
-            index,
-            function: None,
-            call,
-            locals,
-            host: true,
-            loops: 0,
-            host_loop: None,
-            broken: false,
-        });
+        self.frames.push(Frame::new(index, None, call, true));
         let value = self.eval(expr);
         self.frames.pop();
         value

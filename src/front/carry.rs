@@ -117,7 +117,7 @@ impl<'m> Lower<'m> {
                 Err(stop) => break Err(stop),
             };
             if !learn(&mut names, &carry, &made.ends, &after, &mut learned) {
-                break self.after_loop(&carry, made, &before, &after, range);
+                break self.after_loop(&carry, made, &before, (&after, &learned.gone), range);
             }
             self.messages.truncate(messages);
             if let Err(stop) = self.charge(1 + before.len()) {
@@ -133,7 +133,7 @@ impl<'m> Lower<'m> {
         carry: &Carry<'m>,
         made: WalkedLoop<'_, 'm>,
         before: &Locals<'m>,
-        after: &Locals<'m>,
+        (after, gone): (&Locals<'m>, &[(&'m str, Gone)]),
         range: TextRange,
     ) -> Res<()> {
         let outer = self.enter(range);
@@ -150,6 +150,10 @@ impl<'m> Lower<'m> {
                 // The bounds of a counter are numbers of the loop.
                 Some(_) if let Some(why) = lost(Some(local)) => {
                     self.frame().locals.insert(name, Local::Gone(why));
+                }
+                // An earlier walk lost it, so that it has no value at the start of an iteration.
+                Some(_) if let Some((_, why)) = gone.iter().find(|(gone, _)| gone == name) => {
+                    self.frame().locals.insert(name, Local::Gone(*why));
                 }
                 Some(Local::Bound { value: old, .. })
                     if !carry.names.iter().any(|(carried, _)| carried == name) =>

@@ -12,6 +12,8 @@ mod held;
 mod scopes;
 mod walk;
 
+pub(crate) use scopes::bound_names;
+
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{TextRange, TextSize};
 use rustc_hash::FxHashMap;
@@ -137,12 +139,14 @@ impl<'m> Families<'m> {
 }
 
 /// Whether a value of a definition can change, or another be put in its place.
-fn is_value(definition: Definition<'_>) -> bool {
+pub(crate) fn is_value(definition: Definition<'_>) -> bool {
     matches!(
         definition,
         Definition::Value(..)
             | Definition::Default(_)
             | Definition::Changed(_)
+            | Definition::Ways(_)
+            | Definition::Before(_)
             | Definition::Unknown(_)
     )
 }

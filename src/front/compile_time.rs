@@ -4,7 +4,7 @@
 //! several `for`. None of it makes code, so that nothing of it may stand under a condition that is only known at run time.
 
 use indexmap::IndexMap;
-use ruff_python_ast::{CmpOp, Comprehension, Expr, ExprCompare, ExprDict, StmtRaise};
+use ruff_python_ast::{CmpOp, Comprehension, Expr, ExprCall, ExprCompare, ExprDict, StmtRaise};
 use ruff_text_size::Ranged;
 
 use super::constant;
@@ -110,10 +110,88 @@ impl<'m> Lower<'m> {
         }
     }
 
-    /// The lists that `[element for .. for ..]` makes, outermost `for` first.
+    /// What a `for` of Python, or a function of it, goes through. What can be gone through once alone is made here, where
+    /// nothing else comes to hold it.
+    pub(crate) fn iterable(&mut self, expr: &'m Expr) -> Res<Value<'m>> {
+        if !self.frame().host {
+            return self.eval(expr);
+        }
+        let call = match expr {
+            Expr::Generator(e) => return self.comprehension(&e.generators, &e.elt),
+            Expr::Call(call) if is_path(&call.func) => call,
+            expr => return self.eval(expr),
+        };
+        let name = match self.eval(&call.func)? {
+            Value::Builtin(builtin) if builtin.is_iterator() => builtin.name,
+            _ => return self.eval(expr),
+        };
+        let outer = self.enter(expr.range());
+        let value = match (name, &*call.arguments.args) {
+            ("filter", [function, items]) => self.filter(function, items),
+            (name, lists) => self.rows(name, lists, call),
+        };
+        self.enter(outer);
+        value
+    }
+
+    /// What `enumerate`, `zip` and `itertools.product` go through.
+    fn rows(&mut self, name: &str, exprs: &'m [Expr], call: &'m ExprCall) -> Res<Value<'m>> {
+        let mut lists = Vec::new();
+        for expr in exprs {
+            let value = self.iterable(expr)?;
+            lists.push(self.list_of(&value)?);
+        }
+        let rows: Vec<Vec<Value<'m>>> = match (name, &*lists, &*call.arguments.keywords) {
+            ("enumerate", [items], []) => {
+                let pairs = items.iter().enumerate();
+                pairs
+                    .map(|(i, item)| vec![Value::int(i as i128), item.clone()])
+                    .collect()
+            }
+            ("zip", lists, []) => {
+                let count = lists.iter().map(Vec::len).min().unwrap_or(0);
+                self.charge(count.saturating_mul(lists.len()))?;
+                let row = |i: usize| lists.iter().map(|list| list[i].clone()).collect();
+                (0..count).map(row).collect()
+            }
+            ("product", lists, []) => {
+                let mut rows = vec![Vec::new()];
+                for items in lists {
+                    self.charge(rows.len().saturating_mul(items.len()))?;
+                    let longer = rows.iter().flat_map(|row: &Vec<Value<'m>>| {
+                        let more =
+                            |item: &Value<'m>| [&row[..], std::slice::from_ref(item)].concat();
+                        items.iter().map(more)
+                    });
+                    rows = longer.collect();
+                }
+                rows
+            }
+            _ => {
+                let d = self.error(Code::Unsupported, format!("`{name}` with these arguments"));
+                return Err(d.help("give the lists alone").into());
+            }
+        };
+        Ok(Value::tuple(rows.into_iter().map(Value::tuple).collect()))
+    }
+
+    /// The elements of a list or a range.
+    pub(crate) fn list_of(&self, value: &Value<'m>) -> Res<Vec<Value<'m>>> {
+        match value {
+            Value::Tuple(tuple) => Ok(tuple.items.clone()),
+            Value::Range(range) => self.constant_range(range),
+            other => {
+                let message = format!("{} is no tuple", other.describe());
+                Err(self.error(Code::Type, message).into())
+            }
+        }
+    }
+
+    /// The lists that `[element for .. for ..]` makes, outermost `for` first, which goes through `first`.
     pub(crate) fn generate(
         &mut self,
         generators: &'m [Comprehension],
+        first: Option<Value<'m>>,
         element: &'m Expr,
         results: &mut Vec<Value<'m>>,
     ) -> Res<()> {
@@ -122,7 +200,11 @@ impl<'m> Lower<'m> {
             results.push(value);
             return Ok(());
         };
-        let items = match self.eval(&generator.iter)? {
+        let list = match first {
+            Some(first) => first,
+            None => self.iterable(&generator.iter)?,
+        };
+        let items = match list {
             Value::Tuple(tuple) => tuple.items.clone(),
             Value::Range(range) => self.constant_range(&range)?,
             other => {
@@ -148,7 +230,7 @@ impl<'m> Lower<'m> {
                 }
             }
             if kept {
-                self.generate(inner, element, results)?;
+                self.generate(inner, None, element, results)?;
             }
         }
         Ok(())
@@ -171,7 +253,11 @@ impl<'m> Lower<'m> {
 
     /// Notes that something was asked of a value that may be the host's: nothing is known of it but its name.
     pub(crate) fn note_host(&mut self, value: &Value<'m>) {
-        self.asked_host |= matches!(value, Value::Path(_));
+        if let Value::Path(path) = value {
+            self.asked_host = true;
+            // Of arguments it is known whether they are given.
+            self.guessed |= !path.0.contains(' ');
+        }
     }
 
     /// One comparison of anything.
@@ -214,5 +300,13 @@ impl<'m> Lower<'m> {
             }
             op => self.compare(op, a, b),
         }
+    }
+}
+
+/// Whether an expression is a name, or a name of a name.
+fn is_path(expr: &Expr) -> bool {
+    match expr {
+        Expr::Attribute(e) => e.value.is_name_expr(),
+        expr => expr.is_name_expr(),
     }
 }

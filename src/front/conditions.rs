@@ -1,13 +1,16 @@
 //! Conditions of the module's own `if` statements: which can be told at compile time, so that the branch that is not taken
 //! defines nothing.
 //!
+//! Kernels are of a module that is imported, for NVIDIA's GPUs, by Triton 3.6: that decides `__name__ == "__main__"`,
+//! `TYPE_CHECKING` and what asks the driver for its target.
+//!
 //! A condition may ask for names that another one defines, so that they are gone over until no more is found out. What
 //! depends on the host, be it only the name of something in another file, is left undecided.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use ruff_python_ast::{Expr, ModModule, StmtIf};
+use ruff_python_ast::{CmpOp, Expr, ModModule, StmtIf};
 use ruff_text_size::{Ranged, TextSize};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -52,6 +55,25 @@ pub(crate) fn index_of<'m>(
     index
 }
 
+/// What a condition finds that asks if the file is run: it is imported.
+fn is_main(test: &Expr) -> Option<bool> {
+    let e = test.as_compare_expr()?;
+    let is_name = |e: &Expr| {
+        e.as_name_expr()
+            .is_some_and(|name| name.id.as_str() == "__name__")
+    };
+    let is_text = |e: &Expr| {
+        e.as_string_literal_expr()
+            .is_some_and(|e| e.value.to_str() == "__main__")
+    };
+    let ([op @ (CmpOp::Eq | CmpOp::NotEq)], [right]) = (&*e.ops, &*e.comparators) else {
+        return None;
+    };
+    let (a, b) = (&*e.left, right);
+    let asks = is_name(a) && is_text(b) || is_text(a) && is_name(b);
+    asks.then_some(*op == CmpOp::NotEq)
+}
+
 /// Whether a condition holds, if that is certain.
 fn truth(
     index: &Index<'_>,
@@ -59,6 +81,9 @@ fn truth(
     constants: &IndexMap<String, Constant>,
     target: Target,
 ) -> Option<bool> {
+    if let Some(truth) = is_main(test) {
+        return Some(truth);
+    }
     let mut lower = Lower::new(
         index,
         constants,
@@ -69,18 +94,18 @@ fn truth(
     lower.enter(test.range());
     lower
         .frames
-        .push(super::tuning::host_frame(index, test.range()));
+        .push(super::lower::Frame::new(index, None, test.range(), true));
     let value = lower.eval(test).ok()?;
     let truth = lower.condition(&value).ok()?.ok()?;
     // A name that is another thing in another branch comes with a warning.
     (lower.messages.is_empty() && !lower.asked_host).then_some(truth)
 }
 
-/// The branches of an `if` that may be taken, and whether the first of them is for certain.
+/// The branches of an `if` that may be taken, whether the first of them is for certain, and whether one of them is.
 pub(crate) fn branches<'m>(
     s: &'m StmtIf,
     decided: &Decided,
-) -> (SmallVec<[&'m [ruff_python_ast::Stmt]; 2]>, bool) {
+) -> (SmallVec<[&'m [ruff_python_ast::Stmt]; 2]>, bool, bool) {
     let first = (Some(&*s.test), &*s.body);
     let others = s
         .elif_else_clauses
@@ -92,7 +117,7 @@ pub(crate) fn branches<'m>(
             Some(Some(false)) => {}
             Some(Some(true)) | None => {
                 taken.push(body);
-                return (taken, certain);
+                return (taken, certain, true);
             }
             Some(None) => {
                 taken.push(body);
@@ -100,5 +125,5 @@ pub(crate) fn branches<'m>(
             }
         }
     }
-    (taken, certain)
+    (taken, certain, false)
 }

@@ -2,10 +2,12 @@
 
 use std::rc::Rc;
 
+use indexmap::IndexMap;
 use ruff_python_ast::helpers::any_over_expr;
 use ruff_python_ast::{
-    BoolOp, CmpOp, ConversionFlag, Expr, ExprCompare, ExprFString, ExprListComp, ExprSubscript,
-    FStringPart, InterpolatedElement, InterpolatedStringElement, Number as AstNumber, UnaryOp,
+    BoolOp, CmpOp, Comprehension, ConversionFlag, Expr, ExprCompare, ExprFString, ExprSubscript,
+    FStringPart, InterpolatedElement, InterpolatedStringElement, Number as AstNumber, Operator,
+    UnaryOp,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -54,6 +56,12 @@ impl<'m> Lower<'m> {
             Expr::BinOp(e) => {
                 let a = self.eval(&e.left)?;
                 let b = self.eval(&e.right)?;
+                if let (Value::Dict(a), Operator::BitOr, Value::Dict(b)) = (&a, e.op, &b) {
+                    self.charge(a.len() + b.len())?;
+                    let both = a.iter().chain(b.iter());
+                    let dict: IndexMap<_, _> = both.map(|(k, v)| (k.clone(), v.clone())).collect();
+                    return Ok(Value::Dict(dict.into()));
+                }
                 let parts = [(&a, e.left.range()), (&b, e.right.range())];
                 self.binary(e.op, &a, &b)
                     .map_err(|stop| blame(stop, &parts))
@@ -90,7 +98,7 @@ impl<'m> Lower<'m> {
             Expr::Subscript(e) => self.subscript(e),
             Expr::Tuple(e) => self.items(&e.elts).map(Value::tuple),
             Expr::List(e) => self.items(&e.elts).map(Value::tuple),
-            Expr::ListComp(e) => self.comprehension(e),
+            Expr::ListComp(e) => self.comprehension(&e.generators, &e.elt),
             Expr::FString(e) => self.f_string(e),
             Expr::Dict(e) if self.frame().host => self.dictionary(e),
             Expr::Named(e) => {
@@ -485,14 +493,18 @@ impl<'m> Lower<'m> {
     }
 
     /// `[f(x) for x in tuple]`.
-    fn comprehension(&mut self, e: &'m ExprListComp) -> Res<Value<'m>> {
-        if e.generators.len() != 1 && !self.frame().host {
+    pub(crate) fn comprehension(
+        &mut self,
+        generators: &'m [Comprehension],
+        element: &'m Expr,
+    ) -> Res<Value<'m>> {
+        if generators.len() != 1 && !self.frame().host {
             let d = self.error(Code::Unsupported, "a list has one `for`");
             return Err(d.help("write a loop over tl.static_range").into());
         }
         // The names of its own end with it; those that `:=` gives are names of the function.
         let mut own = Vec::new();
-        for generator in &e.generators {
+        for generator in generators {
             target_names(&generator.target, &mut own);
         }
         let locals = &self.frame().locals;
@@ -500,8 +512,17 @@ impl<'m> Lower<'m> {
             .into_iter()
             .map(|name| (name, locals.get(name).cloned()));
         let before: Vec<(&'m str, Option<Local<'m>>)> = before.collect();
+        // The first is gone through in the scope around.
+        let first = match generators {
+            [first, ..] => Some(self.iterable(&first.iter)?),
+            [] => None,
+        };
         let mut results = Vec::new();
-        let result = self.generate(&e.generators, &e.elt, &mut results);
+        let outer = self.frame().of_lists.len();
+        let names: Vec<&'m str> = before.iter().map(|(name, _)| *name).collect();
+        self.frame().of_lists.extend(names);
+        let result = self.generate(generators, first, element, &mut results);
+        self.frame().of_lists.truncate(outer);
         for (name, local) in before {
             match local {
                 Some(local) => self.frame().locals.insert(name, local),
@@ -570,6 +591,7 @@ impl<'m> Lower<'m> {
             ConversionFlag::Str => false,
             ConversionFlag::Repr | ConversionFlag::Ascii => true,
         };
+        self.note_host(&value);
         let value = match (value.as_const(), hole.conversion) {
             (_, _) if as_repr => Const::Str(self.repr(&value).into()),
             (Some(c), ConversionFlag::None) => c,

@@ -10,7 +10,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use super::argument::{bind_parameters, unknown_constant};
 use super::conditions::{Decided, index_of};
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
-use super::lower::{Frame, Locals, Lower, Res, Stop};
+use super::lower::{Frame, Lower, Res, Stop};
 use super::module::{Definition, Index, decoration, params};
 use super::names::{closest, did_you_mean};
 use super::signature::{ArgSpec, Constant};
@@ -419,16 +419,7 @@ fn lower_kernel<'m>(
         lower.add(d.with_severity(Severity::Warning));
     }
     let call = f.name.range();
-    let frame = Frame {
-        index: lower.index,
-        function: Some(f),
-        call,
-        locals: Locals::default(),
-        host: false,
-        loops: 0,
-        host_loop: None,
-        broken: false,
-    };
+    let frame = Frame::new(lower.index, Some(f), call, false);
     lower.frames.push(frame);
     bind_parameters(lower, f, spec, folded)?;
     match lower.body(&f.body, true)? {

@@ -105,8 +105,8 @@ pub(crate) enum Before {
     Number(Tensor),
     /// The counter of a loop before; the type has all its numbers.
     Counter(Rc<Ended>),
-    /// Something else.
-    Other,
+    /// Something else, so that the counter has no value behind the loop.
+    Other(Gone),
 }
 
 /// Whether a type of integers has all numbers of another.
@@ -142,7 +142,7 @@ impl<'m> Lower<'m> {
             let d = self.error(Code::Unsupported, "`for` has no `else` in kernels");
             return Err(d.help("put the statements behind the loop").into());
         }
-        let range = match self.eval(&s.iter)? {
+        let range = match self.iterable(&s.iter)? {
             Value::Range(range) => range,
             Value::Tuple(tuple) => return self.unrolled(s, tuple.items.clone().into_iter()),
             Value::Poison => return Err(Stop::Reported),
@@ -364,7 +364,7 @@ impl<'m> Lower<'m> {
         };
         if let Some((name, ended)) = ended {
             let local = match ended.before() {
-                Before::Other => Local::Gone(Gone::Mixed),
+                Before::Other(why) => Local::Gone(*why),
                 _ => Local::Counter(ended),
             };
             self.frame().locals.insert(name, local);
@@ -380,7 +380,8 @@ impl<'m> Lower<'m> {
                 return Before::Counter(Rc::new(ended.clone()));
             }
             None | Some(Local::Gone(Gone::Later)) => return Before::Nothing,
-            Some(Local::Counter(_) | Local::Gone(_)) => return Before::Other,
+            Some(Local::Counter(_)) => return Before::Other(Gone::Mixed),
+            Some(Local::Gone(_)) => return Before::Other(Gone::LostBefore),
         };
         let number = match value {
             Value::Tensor(t) => (has_all(ty, t.ty) && t.shape.is_scalar()).then_some(t),
@@ -390,7 +391,7 @@ impl<'m> Lower<'m> {
                 dtype.and_then(|dtype| self.materialize(&value, dtype, Shape::SCALAR).ok())
             }
         };
-        number.map_or(Before::Other, Before::Number)
+        number.map_or(Before::Other(Gone::Mixed), Before::Number)
     }
 
     /// The number that a counter was before its loop, in the type of the loop and in the current block.
@@ -401,7 +402,7 @@ impl<'m> Lower<'m> {
                 Value::Tensor(number) => number,
                 _ => return None,
             },
-            Before::Nothing | Before::Other => return None,
+            Before::Nothing | Before::Other(_) => return None,
         };
         match number.ty == ty {
             true => Some(number),
@@ -432,7 +433,7 @@ impl<'m> Lower<'m> {
         let message = format!("`{name}` is the counter of a loop that has ended");
         let d = self.error(Code::Suspicious, message);
         let none = match ended.before() {
-            Before::Nothing | Before::Other => "the loop's start",
+            Before::Nothing | Before::Other(_) => "the loop's start",
             Before::Number(_) | Before::Counter(_) => "what it was before",
         };
         let d = d

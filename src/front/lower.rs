@@ -77,6 +77,8 @@ pub(crate) enum Gone {
     Counter,
     /// It is the counter of a loop that may have no iteration, and was no number of its type before.
     Mixed,
+    /// It is the counter of a loop that may have no iteration, and had no value any more before it.
+    LostBefore,
     /// A loop in one branch of an `if` counts it.
     CounterInBranch,
     /// It is the counter of a loop that has ended, and the body leaves something of another type in it than it counts in.
@@ -108,6 +110,10 @@ impl Gone {
             Gone::Mixed => {
                 let why =
                     "it is the counter of a loop that has ended, and was of another type before it";
+                (why.to_owned(), own)
+            }
+            Gone::LostBefore => {
+                let why = "it is the counter of a loop that may have no iteration, and had no value before it";
                 (why.to_owned(), own)
             }
             Gone::CounterInBranch => {
@@ -145,6 +151,30 @@ pub(crate) struct Frame<'m> {
     pub(crate) host_loop: Option<usize>,
     /// A statement of it was given up.
     pub(crate) broken: bool,
+    /// Names that a list's `for` gives values, which no function sees that is called.
+    pub(crate) of_lists: Vec<&'m str>,
+}
+
+impl<'m> Frame<'m> {
+    /// A function that has just been called, or with none an expression of the scope of these names.
+    pub(crate) fn new(
+        index: &'m Index<'m>,
+        function: Option<&'m StmtFunctionDef>,
+        call: TextRange,
+        host: bool,
+    ) -> Frame<'m> {
+        Frame {
+            index,
+            function,
+            call,
+            locals: Locals::default(),
+            host,
+            loops: 0,
+            host_loop: None,
+            broken: false,
+            of_lists: Vec::new(),
+        }
+    }
 }
 
 /// How a function of single elements is read: it has no regions, so that both ways of a condition are gone.
@@ -182,10 +212,15 @@ pub(crate) struct Lower<'m> {
     pub(crate) messages: Vec<Diagnostic>,
     /// Where values of the module stand that are being evaluated, to find one defined by itself.
     pub(crate) evaluating: Vec<(&'m str, TextRange)>,
-    /// Names of the module are what its statements say, whatever else changes them: lists of configurations.
+    /// Lists that a function did not make: one that changes them changes them for others.
+    pub(crate) kept: Vec<Value<'m>>,
+    /// Lists of the module are what its statements say, whatever else changes them, and the longest of several: lists of
+    /// configurations.
     pub(crate) as_written: bool,
-    /// Something was asked of what only the host has.
+    /// Something was asked of what only the host has, or of what it may give another value.
     pub(crate) asked_host: bool,
+    /// The same of what only the host has alone.
+    pub(crate) guessed: bool,
     /// Open run-time regions.
     pub(crate) regions: usize,
     /// The expression being evaluated.
@@ -214,8 +249,10 @@ impl<'m> Lower<'m> {
             frames: Vec::new(),
             messages: Vec::new(),
             evaluating: Vec::new(),
+            kept: Vec::new(),
             as_written: false,
             asked_host: false,
+            guessed: false,
             regions: 0,
             range: TextRange::empty(TextSize::new(0)),
             line_starts,

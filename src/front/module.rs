@@ -1,10 +1,14 @@
 //! What a file defines: functions, classes, imports and constants of its top level.
 //!
-//! Nothing is executed. In functions a name stands for its last definition, and in what the module itself computes for the
-//! last one before that place; what changes a value after it is defined is found by [`super::changes`]. So it is also where
-//! the definitions stand in the branches of an `if` whose condition only the host could tell ([`super::conditions`]), of which
-//! users are warned; of a `try` the body counts, what its handlers define is taken only for names that the body does not
-//! define. Constants are evaluated when a kernel uses them.
+//! Nothing is executed until a kernel asks for it. What a statement of the module computes finds the names as they are when it
+//! runs, and so do the functions that it calls; a kernel finds them as they are at the end. Of the statements that give a name
+//! a value the last one before that place counts; what changes a value after it is defined is found by [`super::changes`].
+//!
+//! A statement can go several ways: an `if` whose condition only the host could tell ([`super::conditions`]), a `try` or a `with`
+//! of which a part may run. What they give a name is known behind it if it is the same in all; else it is an error to read it.
+//! Of several kernels of one name the last counts, of which users are warned.
+
+mod ways;
 
 use indexmap::IndexMap;
 use ruff_python_ast::comparable::ComparableExpr;
@@ -13,7 +17,11 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::changes::Changes;
+use rustc_hash::FxHashMap;
+
+pub(crate) use ways::STANDARD;
+
+use super::changes::{Changes, bound_names};
 use super::conditions::{Decided, branches};
 use super::diagnostic::{Code, Diagnostic, Severity};
 use super::loops::{assigned_names, target_names};
@@ -27,6 +35,8 @@ pub(crate) enum Unknown {
     Parameter,
     /// What stands here changes it, or gives it to what may change it.
     Changed(TextRange),
+    /// This statement may give it several values, and only the host knows which.
+    Ways(TextRange),
 }
 
 /// What a name of the top level stands for.
@@ -42,6 +52,10 @@ pub(crate) enum Definition<'m> {
     Default(&'m Expr),
     /// A value made of the one that the name had before, by this statement.
     Changed(&'m Stmt),
+    /// What it stands for where a statement begins.
+    Before(TextSize),
+    /// What it stands for behind a statement that can go several ways ([`Index::ways`]): known if all give it the same.
+    Ways(TextRange),
     /// `import a.b` (bound to `a`), or with `as` to the whole.
     Module(&'m str),
     /// `from module import name`.
@@ -51,12 +65,48 @@ pub(crate) enum Definition<'m> {
 }
 
 impl Definition<'_> {
+    /// Whether it is a kernel, or a function that kernels call.
+    fn is_kernel(&self) -> bool {
+        matches!(self, Definition::Function(f) if decoration(f).jit)
+    }
+
+    /// The same as it is at a place, if it can change up to there.
+    fn before(self, at: TextSize) -> Self {
+        match super::changes::is_value(self) && !matches!(self, Definition::Unknown(_)) {
+            true => Definition::Before(at),
+            false => self,
+        }
+    }
+
+    fn is_import(&self) -> bool {
+        matches!(self, Definition::Module(_) | Definition::Member(..))
+    }
+
+    /// Whether another one is the same, or has the same literal text.
+    fn is_same(self, other: Definition<'_>) -> bool {
+        match (self, other) {
+            (Definition::Value(a, i), Definition::Value(b, j)) => {
+                let is_literal =
+                    a.is_literal_expr() && ComparableExpr::from(a) == ComparableExpr::from(b);
+                i == j && (is_literal || a.range() == b.range())
+            }
+            (Definition::Module(a), Definition::Module(b)) => a == b,
+            (Definition::Member(a, x), Definition::Member(b, y)) => a == b && x == y,
+            (a, b) => {
+                let is_one = std::mem::discriminant(&a) == std::mem::discriminant(&b);
+                is_one && a.place().is_some() && a.place() == b.place()
+            }
+        }
+    }
+
     /// Where it stands, if it can be one of several.
     fn place(self) -> Option<TextRange> {
         match self {
             Definition::Function(f) => Some(f.range),
             Definition::Value(value, _) | Definition::Default(value) => Some(value.range()),
             Definition::Changed(s) => Some(s.range()),
+            Definition::Ways(at) => Some(at),
+            Definition::Before(at) => Some(TextRange::empty(at)),
             _ => None,
         }
     }
@@ -82,7 +132,7 @@ type Placed<'m> = (TextRange, Index<'m>);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index<'m> {
     pub(crate) names: IndexMap<&'m str, Definition<'m>>,
-    /// Functions that are defined more than once, and values that a branch defines again, with a warning for those who use them.
+    /// Kernels that are defined more than once, with a warning for those who use them.
     twice: IndexMap<&'m str, Diagnostic>,
     /// All definitions of a name, each with the end of its statement.
     all: IndexMap<&'m str, Vec<(TextSize, Definition<'m>)>>,
@@ -101,8 +151,10 @@ pub(crate) struct Index<'m> {
     pub(crate) decided: Decided,
     /// What changes after it is defined.
     changes: Changes<'m>,
-    /// Where `if` statements stand whose conditions are not decided, and that are in no other.
-    conditions: Vec<TextRange>,
+    /// What is read stands in a `try` or a `with` that may end exceptions.
+    caught: bool,
+    /// What the ways of a statement give a name that is not the same text in all.
+    ways: FxHashMap<(&'m str, TextRange), Vec<Definition<'m>>>,
 }
 
 impl<'m> Index<'m> {
@@ -140,23 +192,34 @@ impl<'m> Index<'m> {
             decided,
             ..Index::default()
         };
-        index.read(body, false);
-        index.warn_of_branches();
+        index.read_scope(body);
         index
     }
 
-    /// `fallback`: names that are defined already stay.
-    fn read(&mut self, body: &'m [Stmt], fallback: bool) {
+    /// Reads the statements of a scope. What they bind in a way that is not followed is of the host.
+    fn read_scope(&mut self, body: &'m [Stmt]) {
+        self.read(body);
+        for name in bound_names(body) {
+            self.define(
+                name,
+                Definition::Unknown(Unknown::ByTheHost),
+                TextSize::new(0),
+                true,
+            );
+        }
+    }
+
+    fn read(&mut self, body: &'m [Stmt]) {
         for stmt in body {
             let at = stmt.range().end();
             match stmt {
                 Stmt::FunctionDef(f) => {
-                    self.warn_twice(f, fallback);
-                    self.define(f.name.as_str(), Definition::Function(f), at, fallback);
+                    self.warn_twice(f);
+                    self.define(f.name.as_str(), Definition::Function(f), at, false);
                     self.read_maker(f);
                 }
                 Stmt::ClassDef(c) => {
-                    self.define(c.name.as_str(), Definition::Class(c), at, fallback);
+                    self.define(c.name.as_str(), Definition::Class(c), at, false);
                     self.classes
                         .push((c.range, Index::of_body(&c.body, self.decided.clone())));
                 }
@@ -165,11 +228,11 @@ impl<'m> Index<'m> {
                         let path = alias.name.as_str();
                         match &alias.asname {
                             Some(name) => {
-                                self.define(name.as_str(), Definition::Module(path), at, fallback);
+                                self.define(name.as_str(), Definition::Module(path), at, false);
                             }
                             None => {
                                 let first = path.split('.').next().unwrap_or(path);
-                                self.define(first, Definition::Module(first), at, fallback);
+                                self.define(first, Definition::Module(first), at, false);
                             }
                         }
                     }
@@ -178,6 +241,10 @@ impl<'m> Index<'m> {
                     let module = import.module.as_ref().map_or("", |m| m.as_str());
                     for alias in &import.names {
                         let member = alias.name.as_str();
+                        if member == "*" {
+                            self.cover(import.range);
+                            continue;
+                        }
                         let name = alias.asname.as_ref().map_or(member, |n| n.as_str());
                         // The library's own files name each other so.
                         let own = matches!(member, "core" | "math" | "standard" | "random");
@@ -185,48 +252,63 @@ impl<'m> Index<'m> {
                             (1.., "") if own => "triton.language",
                             (_, module) => module,
                         };
-                        self.define(name, Definition::Member(module, member), at, fallback);
+                        self.define(name, Definition::Member(module, member), at, false);
                     }
                 }
                 Stmt::Assign(assign) => {
                     for target in &assign.targets {
-                        self.define_target(target, &assign.value, at, fallback);
+                        self.define_target(target, &assign.value, at);
                     }
                 }
                 Stmt::AnnAssign(assign) => {
                     if let Some(value) = &assign.value {
-                        self.define_target(&assign.target, value, at, fallback);
+                        self.define_target(&assign.target, value, at);
                     }
                 }
                 Stmt::AugAssign(s) => {
                     if let Expr::Name(name) = &*s.target {
-                        self.define(name.id.as_str(), Definition::Changed(stmt), at, fallback);
+                        self.define(name.id.as_str(), Definition::Changed(stmt), at, false);
                     }
                 }
                 Stmt::If(s) => {
                     let clauses = s.elif_else_clauses.iter();
                     let tests = clauses.filter_map(|clause| clause.test.as_ref());
                     self.tests.extend(std::iter::once(&*s.test).chain(tests));
-                    let (branches, certain) = branches(s, &self.decided);
-                    let outer = self.conditions.last();
-                    let is_within = outer.is_some_and(|outer| outer.contains_range(s.range));
-                    if !certain && !is_within {
-                        self.conditions.push(s.range);
+                    let (branches, certain, all) = branches(s, &self.decided);
+                    if certain {
+                        branches.iter().for_each(|body| self.read(body));
+                        continue;
                     }
-                    for body in branches {
-                        self.read(body, fallback);
-                    }
+                    let mut ways: Vec<Vec<&'m [Stmt]>> = Vec::new();
+                    ways.extend(branches.iter().map(|body| vec![*body]));
+                    ways.resize(ways.len() + usize::from(!all), Vec::new());
+                    ways.retain(|way| !way.first().is_some_and(|body| self.leaves(body)));
+                    self.read_ways(&ways, s.range, false);
                 }
                 Stmt::Try(s) => {
-                    self.read(&s.body, fallback);
-                    for handler in &s.handlers {
-                        let ruff_python_ast::ExceptHandler::ExceptHandler(handler) = handler;
-                        self.read(&handler.body, true);
+                    let mut ways = vec![vec![&*s.body, &*s.orelse]];
+                    if self.breaks_off(stmt) {
+                        ways.extend(self.handlers(s).map(|body| vec![body]));
                     }
-                    self.read(&s.orelse, fallback);
-                    self.read(&s.finalbody, fallback);
+                    let end = s.finalbody.first().map_or(at, Ranged::start);
+                    self.read_ways(&ways, TextRange::new(s.start(), end), true);
+                    self.read(&s.finalbody);
                 }
-                Stmt::With(s) => self.read(&s.body, fallback),
+                Stmt::With(s) => {
+                    let mut ways = vec![vec![&*s.body]];
+                    if self.breaks_off(stmt) {
+                        ways.push(Vec::new());
+                    }
+                    self.read_ways(&ways, s.range, true);
+                }
+                // These are run when one of their names is asked for.
+                Stmt::For(_) | Stmt::While(_) => {
+                    let mut names = Vec::new();
+                    assigned_names(std::slice::from_ref(stmt), &mut names);
+                    for name in names {
+                        self.define(name, Definition::Changed(stmt), at, false);
+                    }
+                }
                 // What else stands at the top level runs on the host; what it calls something is not known.
                 other => {
                     let mut names = Vec::new();
@@ -237,10 +319,23 @@ impl<'m> Index<'m> {
                             .for_each(|target| target_names(target, &mut names));
                     }
                     for name in names {
-                        self.define(name, Definition::Unknown(Unknown::ByTheHost), at, fallback);
+                        self.define(name, Definition::Unknown(Unknown::ByTheHost), at, false);
                     }
                 }
             }
+        }
+    }
+
+    /// Notes that an import may give the values of the scope others.
+    fn cover(&mut self, import: TextRange) {
+        let values = self.names.iter().filter(|(_, definition)| {
+            let kinds = [Definition::is_kernel, Definition::is_import];
+            !kinds.iter().any(|is| is(definition))
+        });
+        let names: Vec<&'m str> = values.map(|(name, _)| *name).collect();
+        for name in names {
+            let unknown = Definition::Unknown(Unknown::Changed(import));
+            self.define(name, unknown, import.end(), false);
         }
     }
 
@@ -265,8 +360,7 @@ impl<'m> Index<'m> {
             };
             inside.define(param.name, definition, start, false);
         }
-        inside.read(&f.body, false);
-        inside.warn_of_branches();
+        inside.read_scope(&f.body);
         for (name, definition) in &inside.names {
             if !matches!(definition, Definition::Unknown(_)) {
                 self.define(name, *definition, f.range.end(), true);
@@ -289,19 +383,20 @@ impl<'m> Index<'m> {
         }
     }
 
-    /// What a name stands for at a place: in a function that stands there, or else in an expression of the module. With
-    /// `as_written` what changes it in ways that are not followed is passed over.
+    /// What a name stands for at a place: in a function that stands there, or else in an expression of the module, when the
+    /// text has run up to `before`, or all of it has. With `as_written` what changes it in ways that are not followed is passed
+    /// over.
     pub(crate) fn find(
         &self,
         name: &str,
         place: TextRange,
         in_function: bool,
+        before: Option<TextSize>,
         as_written: bool,
     ) -> Option<Definition<'m>> {
         let maker = around(&self.makers, place);
         let inside =
-            maker.and_then(|(_, inside)| inside.find(name, place, in_function, as_written));
-        let before = (!in_function).then(|| place.start());
+            maker.and_then(|(_, inside)| inside.find(name, place, in_function, before, as_written));
         // Functions of a class do not see its names.
         let of_class = || {
             let mut class = &around(&self.classes, place).filter(|_| !in_function)?.1;
@@ -323,13 +418,43 @@ impl<'m> Index<'m> {
                 }
                 _ => all.last(),
             };
+            // A function of the host runs at a time that nobody knows.
+            let by_maker =
+                before.filter(|at| around(&self.makers, TextRange::empty(*at)).is_some());
+            if let Some(at) = by_maker
+                && !as_written
+                && (all.last().is_some_and(|(end, _)| *end > at) && all.len() > 1
+                    || self.changes.step(name, None).map(|(end, _)| end)
+                        != self.changes.step(name, before).map(|(end, _)| end))
+            {
+                let at = last.place().unwrap_or(place);
+                return Some(Definition::Unknown(Unknown::Changed(at)));
+            }
             // Steps say nothing of what a name stood for before.
             let step = self.changes.step(name, before);
             let step = step.filter(|(at, _)| end.is_none_or(|(end, _)| end < at));
+            // What is not there yet may be a name of Python.
+            let last = Some(last).filter(|_| before.is_none() || by_maker.is_some());
             step.map(|(_, stmt)| Definition::Changed(stmt))
                 .or(found)
-                .or(Some(last))
+                .or(last)
         })
+    }
+
+    /// What gives a name of the scope another value than its first.
+    pub(crate) fn changes(&self, name: &str) -> Option<TextRange> {
+        let all = self.all.get(name).filter(|all| all.len() > 1);
+        let again = all.and_then(|all| all.last()?.1.place());
+        let step = self.changes.step(name, None).map(|(_, stmt)| stmt.range());
+        again.or(step)
+    }
+
+    /// What the ways of a statement of this scope, or of one in it, give a name.
+    pub(crate) fn ways(&self, name: &'m str, at: TextRange) -> Option<&[Definition<'m>]> {
+        let inner = self.makers.iter().chain(&self.classes);
+        let mut inner = inner.filter(|(range, _)| range.contains_range(at));
+        let own = self.ways.get(&(name, at)).map(|ways| &**ways);
+        own.or_else(|| inner.find_map(|(_, inside)| inside.ways(name, at)))
     }
 
     /// The last definition of a name that ends before a place.
@@ -436,15 +561,10 @@ impl<'m> Index<'m> {
         self.twice.get(name).filter(|_| definition.place() == last)
     }
 
-    fn define_target(&mut self, target: &'m Expr, value: &'m Expr, at: TextSize, fallback: bool) {
+    fn define_target(&mut self, target: &'m Expr, value: &'m Expr, at: TextSize) {
         match target {
             Expr::Name(name) => {
-                self.define(
-                    name.id.as_str(),
-                    Definition::Value(value, None),
-                    at,
-                    fallback,
-                );
+                self.define(name.id.as_str(), Definition::Value(value, None), at, false);
             }
             Expr::Tuple(ExprTuple { elts, .. }) | Expr::List(ExprList { elts, .. }) => {
                 let is_plain = elts.iter().all(Expr::is_name_expr);
@@ -456,7 +576,7 @@ impl<'m> Index<'m> {
                         false => Definition::Unknown(Unknown::ByTheHost),
                     };
                     for name in names {
-                        self.define(name, definition, at, fallback);
+                        self.define(name, definition, at, false);
                     }
                 }
             }
@@ -465,44 +585,10 @@ impl<'m> Index<'m> {
         }
     }
 
-    fn warn_twice(&mut self, f: &'m StmtFunctionDef, fallback: bool) {
-        if fallback || !decoration(f).jit {
-            return;
-        }
-        if let Some(Definition::Function(first)) = self.names.get(f.name.as_str())
-            && decoration(first).jit
-        {
-            let message = format!("`{}` is defined twice; the last definition counts", f.name);
-            let d = Diagnostic::error(Code::Suspicious, f.name.range(), message)
-                .help("only the host knows the conditions around its definitions")
-                .with_severity(Severity::Warning);
-            self.twice.insert(f.name.as_str(), d);
-        }
-    }
-
-    /// Values that are defined in an `if`, and elsewhere too.
-    fn warn_of_branches(&mut self) {
-        for (name, definitions) in &self.all {
-            let (_, last) = definitions[definitions.len() - 1];
-            let (Definition::Value(..) | Definition::Changed(_), Some(place)) =
-                (last, last.place())
-            else {
-                continue;
-            };
-            let at = self
-                .conditions
-                .partition_point(|range| range.start() <= place.start());
-            let around = at.checked_sub(1).and_then(|at| self.conditions.get(at));
-            if differ(definitions) && around.is_some_and(|range| range.contains_range(place)) {
-                let message = format!("`{name}` is defined twice; the last definition counts");
-                let help = format!(
-                    "only the host knows the condition around it; give the value with -c {name}=VALUE"
-                );
-                let d = Diagnostic::error(Code::Suspicious, place, message)
-                    .help(help)
-                    .with_severity(Severity::Warning);
-                self.twice.insert(name, d);
-            }
+    fn warn_twice(&mut self, f: &'m StmtFunctionDef) {
+        let first = self.names.get(f.name.as_str());
+        if decoration(f).jit && first.is_some_and(Definition::is_kernel) {
+            self.twice.insert(f.name.as_str(), defined_twice(f));
         }
     }
 
@@ -517,15 +603,12 @@ impl<'m> Index<'m> {
     }
 }
 
-/// Whether a name has several definitions that are not the same text.
-fn differ(definitions: &[(TextSize, Definition<'_>)]) -> bool {
-    let mut pairs = definitions.windows(2);
-    pairs.any(|pair| match (pair[0].1, pair[1].1) {
-        (Definition::Value(a, i), Definition::Value(b, j)) => {
-            i != j || ComparableExpr::from(a) != ComparableExpr::from(b)
-        }
-        _ => true,
-    })
+/// The warning that the last of several definitions counts.
+fn defined_twice(f: &StmtFunctionDef) -> Diagnostic {
+    let message = format!("`{}` is defined twice; the last definition counts", f.name);
+    Diagnostic::error(Code::Suspicious, f.name.range(), message)
+        .help("only the host knows the conditions around its definitions")
+        .with_severity(Severity::Warning)
 }
 
 /// The scope around a place, of those that stand one behind the other.

@@ -1,13 +1,14 @@
 //! Names and attributes: scopes, modules of the outside, properties of types and blocks.
 
 pub(crate) use crate::text::closest::{closest, did_you_mean};
-use ruff_python_ast::Identifier;
-use ruff_text_size::{Ranged, TextRange};
+use ruff_python_ast::{Identifier, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::diagnostic::Code;
 use super::library::{self, Scope};
-use super::lower::{Frame, Lower, Res, Stop, with_stack};
-use super::module::{Definition, Unknown};
+use super::lower::{Frame, Local, Lower, Res, Stop, with_stack};
+use super::merge_branches::same;
+use super::module::{Definition, Unknown, last_name};
 use super::types::{DType, NumberKind, Ty};
 use super::value::{Const, Mark, Path, TypeValue, Value};
 use crate::limits::EVALUATION_CALLS;
@@ -35,10 +36,27 @@ fn scope(path: &str) -> Option<Scope> {
     match first {
         "triton" => Some(Scope::Triton),
         "math" => Some(Scope::Math),
-        "torch" | "numpy" => Some(Scope::Host),
+        "torch" | "numpy" | "itertools" => Some(Scope::Host),
         "builtins" => Some(Scope::Python),
         _ => None,
     }
+}
+
+/// Whether a function is not run again for the same arguments, so that it finds what there was at its first call.
+fn is_cached(f: &StmtFunctionDef) -> bool {
+    let mut names = f
+        .decorator_list
+        .iter()
+        .filter_map(|d| last_name(&d.expression));
+    names.any(|name| matches!(name, "cache" | "lru_cache"))
+}
+
+/// Whether the library has a member of a module of Triton, or takes it for one that it has.
+pub(crate) fn is_of_library(module: &str, member: &str) -> bool {
+    let path = format!("{module}.{member}");
+    library::is_module(&path)
+        || path == "triton.language"
+        || scope(module).is_some_and(|scope| library::find(scope, member).is_some())
 }
 
 impl<'m> Lower<'m> {
@@ -69,11 +87,30 @@ impl<'m> Lower<'m> {
         {
             return super::argument::constant_value(self, c);
         }
+        if let Some(value) = self.running(name)? {
+            return Ok(value);
+        }
         let function = self.frame().function;
         let place = function.map_or(self.range, |f| f.range);
-        let as_written = self.as_written;
-        let definition = index.find(name, place, function.is_some(), as_written);
-        if let Some(definition) = definition {
+        let now = self.now();
+        // Neither functions nor lists of a class see its names.
+        let within = function.is_some() || !self.frame().of_lists.is_empty();
+        let find = |as_written| index.find(name, place, within, now, as_written);
+        if let Some(definition) = find(false) {
+            if let (Definition::Unknown(Unknown::Changed(_)), true) = (definition, self.as_written)
+                && let Some(written) = find(true)
+                && let Ok(list @ Value::Tuple(_)) = self.global(name, written)
+            {
+                return Ok(list);
+            }
+            let is_cached = |f: &Frame<'m>| f.function.is_some_and(is_cached);
+            if self.frames.iter().any(is_cached)
+                && let Some(at) = index.changes(name)
+            {
+                let help =
+                    format!("give it with -c {name}=VALUE, or call a function that is not cached");
+                return Err(self.unknown_value(name, Unknown::Changed(at), help));
+            }
             return self.global(name, definition);
         }
         // Names of the library without their module, as older kernels and the library itself have them.
@@ -91,7 +128,41 @@ impl<'m> Lower<'m> {
         found.ok_or_else(|| self.unknown_name(name))
     }
 
+    /// What a name of the module stands for in a function that a statement calls which is being run.
+    fn running(&mut self, name: &'m str) -> Res<Option<Value<'m>>> {
+        let at = self.frames.iter().rposition(|f| f.function.is_none());
+        let frame = at.and_then(|at| self.frames.get(at));
+        let Some(frame) = frame.filter(|f| std::ptr::eq(f.index, self.index)) else {
+            return Ok(None);
+        };
+        if frame.of_lists.contains(&name) {
+            let d = self.error(
+                Code::Unsupported,
+                format!("`{name}` is a name of a list's `for` too"),
+            );
+            return Err(d.help("give it another name there").into());
+        }
+        Ok(match frame.locals.get(name) {
+            Some(Local::Bound { value, .. }) => Some(value.clone()),
+            _ => None,
+        })
+    }
+
+    /// The place of the module's text that has run up to now: what a statement of the module computes finds the values of that
+    /// statement, by way of functions too. None when all of it has run, as when a kernel is launched.
+    fn now(&self) -> Option<TextSize> {
+        let top = self.frames.last()?;
+        let at = self.frames.iter().rposition(|f| f.function.is_none())?;
+        let same = std::ptr::eq(self.frames[at].index, top.index);
+        let called = self.frames.get(at + 1);
+        same.then(|| called.map_or(self.range, |f| f.call).start())
+    }
+
     fn unknown_name(&mut self, name: &str) -> Stop {
+        if self.frame().index.names.contains_key(name) {
+            let d = self.error(Code::Name, format!("`{name}` is not defined yet"));
+            return d.help("define it in front of what needs it").into();
+        }
         let locals = self.frame().locals.keys().copied().collect::<Vec<_>>();
         let names = locals.into_iter().chain(self.index.names.keys().copied());
         let d = self.error(Code::Name, format!("`{name}` is not defined"));
@@ -133,6 +204,38 @@ impl<'m> Lower<'m> {
                 self.asked_host = true;
                 self.global_value(name, expr.range(), None, |lower| lower.eval(expr))
             }
+            Definition::Before(at) => {
+                let at = TextRange::empty(at);
+                self.global_value(name, at, None, |lower| lower.lookup(name, at))
+            }
+            Definition::Ways(at) => {
+                let index = self.frame().index;
+                let ways = index.ways(name, at).unwrap_or_default();
+                let mut found = None;
+                for way in ways {
+                    let value = match self.global(name, *way) {
+                        Ok(value) => value,
+                        Err(Stop::Abort) => return Err(Stop::Abort),
+                        Err(_) if self.as_written => continue,
+                        Err(_) => Value::Poison,
+                    };
+                    found = Some(match (found, value) {
+                        (None, value) => value,
+                        (Some(known), value) if same(&known, &value) => value,
+                        (Some(Value::Tuple(a)), Value::Tuple(b)) if self.as_written => {
+                            Value::Tuple(if a.items.len() > b.items.len() { a } else { b })
+                        }
+                        _ => Value::Poison,
+                    });
+                }
+                match found {
+                    Some(Value::Poison) | None => {
+                        let help = format!("give it with -c {name}=VALUE, or define it once");
+                        Err(self.unknown_value(name, Unknown::Ways(at), help))
+                    }
+                    Some(value) => Ok(value),
+                }
+            }
             Definition::Changed(s) => {
                 let place = s.range();
                 let after = self.global_value(name, place, None, |lower| lower.after_step(name, s));
@@ -157,6 +260,10 @@ impl<'m> Lower<'m> {
             Unknown::Changed(at) => {
                 let line = self.line_of(at);
                 format!("line {line} changes it, or hands it to what may")
+            }
+            Unknown::Ways(at) => {
+                let line = self.line_of(at);
+                format!("only the host knows which value the statement of line {line} leaves it")
             }
         };
         d.label(label).help(help).into()
@@ -183,20 +290,20 @@ impl<'m> Lower<'m> {
         }
         self.evaluating.push((name, place));
         let use_at = self.range;
-        let locals = Frame {
-            index: self.frame().index,
-            function: None,
-            call: use_at,
-            locals: Default::default(),
-            host: true,
-            loops: 0,
-            host_loop: None,
-            broken: false,
-        };
+        let locals = Frame::new(self.frame().index, None, use_at, true);
         self.frames.push(locals);
+        let guessed = std::mem::take(&mut self.guessed);
         let value = with_stack(|| evaluate(self));
+        let guess = std::mem::replace(&mut self.guessed, guessed);
         self.frames.pop();
         self.evaluating.pop();
+        if guess && value.is_ok() {
+            let message = format!("`{name}` of the module depends on what only the host knows");
+            let d = super::diagnostic::Diagnostic::error(Code::Constant, use_at, message);
+            return Err(d
+                .help(format!("give its value with -c {name}=VALUE"))
+                .into());
+        }
         let value = value.map_err(|stop| self.not_a_constant(name, use_at, stop))?;
         let value = match (value, element) {
             (Value::Tuple(tuple), Some(i)) => tuple.items.get(i).cloned().unwrap_or(Value::Poison),
@@ -235,6 +342,13 @@ impl<'m> Lower<'m> {
             return Err(self.unknown_value(path, Unknown::Changed(at), help));
         }
         let (module, name) = path.rsplit_once('.').unwrap_or(("", path));
+        // What is known of who would import the file.
+        match path {
+            "typing.TYPE_CHECKING" => return Ok(Value::bool(false)),
+            "triton.__version__" => return Ok(Value::Const(Const::Str("3.6.0".into()))),
+            "torch.version.hip" => return Ok(Value::NONE),
+            _ => {}
+        }
         // The names by which wrappers of other projects hand the library on.
         match name {
             "tl" | "language" => return Ok(Value::Path(Path("triton.language".into()))),

@@ -56,9 +56,13 @@ impl<'m> Lower<'m> {
             let bases = class.arguments.iter().flat_map(|a| &a.args);
             for base in bases {
                 let Expr::Name(name) = base else { continue };
-                if let Some(Definition::Class(base)) = self.index.names.get(name.id.as_str())
+                let (place, start) = (class.range, class.range.start());
+                let found = self
+                    .index
+                    .find(name.id.as_str(), place, false, Some(start), true);
+                if let Some(Definition::Class(base)) = found
                     && chain.len() < MAX_BASES
-                    && !chain.iter().any(|known| std::ptr::eq(*known, *base))
+                    && !chain.iter().any(|known| std::ptr::eq(*known, base))
                 {
                     chain.push(base);
                 }

@@ -52,6 +52,8 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
 /// parser stumbles over, shows that the bracket was not closed: from there on none is open. Of several that are open the last one is
 /// named, and at the end of the text the last before the first of the parser's errors that stands behind any, which it leads to.
 ///
+/// A bracket of no call in which a keyword stands, inside of another, is the one that lacks its end.
+///
 /// A text without its closing quote has swallowed brackets: from there on nothing is known, and what is open there is to blame for
 /// errors in front of that alone.
 fn wrong_brackets(text: &str, tokens: &Tokens, errors: &[ParseError]) -> Vec<Diagnostic> {
@@ -70,6 +72,7 @@ fn wrong_brackets(text: &str, tokens: &Tokens, errors: &[ParseError]) -> Vec<Dia
     };
     let mut found = Vec::new();
     let mut open: Vec<(TokenKind, TextRange)> = Vec::new();
+    let mut with_keyword: Option<TextRange> = None;
     for token in tokens
         .iter()
         .take_while(|token| is_known(token.range().start()))
@@ -84,8 +87,13 @@ fn wrong_brackets(text: &str, tokens: &Tokens, errors: &[ParseError]) -> Vec<Dia
         if let (Some(&(_, first)), Some(&(_, last)), None) = (open.first(), open.last(), opening)
             && is_statement(text, at, first, errors)
         {
-            found.push(unclosed(last));
+            found.push(unclosed(with_keyword.take().unwrap_or(last)));
             open.clear();
+        }
+        if let (TokenKind::Equal, [_, .., (TokenKind::Lpar, inner)]) = (kind, &*open) {
+            let before = text[..usize::from(inner.start())].trim_end();
+            let is_called = before.ends_with(|c: char| c.is_alphanumeric() || "_)]".contains(c));
+            with_keyword = with_keyword.or((!is_called).then_some(*inner));
         }
         if matches!(kind, TokenKind::Lpar | TokenKind::Lsqb | TokenKind::Lbrace) {
             open.push((kind, at));
@@ -120,7 +128,12 @@ fn wrong_brackets(text: &str, tokens: &Tokens, errors: &[ParseError]) -> Vec<Dia
         }
     }
     let last = open.last().filter(|_| end.is_none()).map(|&(_, at)| at);
-    found.extend(before_error(&open, errors, is_known).or(last).map(unclosed));
+    let with_keyword = with_keyword.filter(|at| {
+        open.first()
+            .is_some_and(|(_, open)| open.start() < at.start())
+    });
+    let before = with_keyword.or_else(|| before_error(&open, errors, is_known));
+    found.extend(before.or(last).map(unclosed));
     found
 }
 

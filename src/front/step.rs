@@ -1,15 +1,17 @@
-//! Statements of a module that change the value of a name: what it is after them.
+//! Statements that change what a name stands for, of a module and of functions at compile time.
 //!
-//! Values do not change here; a step makes a new one of the old. [`super::changes`] says for which names that is the same.
+//! Values do not change here; such a statement makes a new one of the old. That is the same where nothing else holds the old
+//! one: in functions that is counted, for names of the module [`super::changes`] says it. Statements of the module, loops among
+//! them, are run when what they leave is asked for.
 
 use std::rc::Rc;
 
-use ruff_python_ast::{Expr, ExprCall, Stmt};
+use ruff_python_ast::{Expr, ExprCall, ExprName, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::constant;
-use super::diagnostic::Code;
-use super::lower::{Lower, Res};
+use super::diagnostic::{Code, Severity};
+use super::lower::{Local, Lower, Res, Stop};
 use super::value::{Tuple, Value};
 
 /// Methods of lists and dictionaries whose effect is known.
@@ -28,51 +30,109 @@ type Change<'a, 'm> =
     Box<dyn FnOnce(&mut Lower<'m>, Option<Value<'m>>) -> Res<Option<Value<'m>>> + 'a>;
 
 impl<'m> Lower<'m> {
-    /// The value of a name after a statement that changes it.
+    /// The value of a name after a statement of the module that changes it, which is run in a frame of its own.
     pub(crate) fn after_step(&mut self, name: &'m str, stmt: &'m Stmt) -> Res<Value<'m>> {
-        let root = |target: &'m Expr| {
-            super::changes::root_of_elements(target).map_or(target.range(), Ranged::range)
+        let known = self.messages.len();
+        self.body(std::slice::from_ref(stmt), false)?;
+        let is_error = |d: &super::diagnostic::Diagnostic| d.severity == Severity::Error;
+        let failed = self.messages[known..].iter().position(is_error);
+        if let Some(at) = failed {
+            let error = self.messages.swap_remove(known + at);
+            self.messages.truncate(known);
+            return Err(error.into());
+        }
+        match self.local(name) {
+            Some(Ok(value)) if !self.frame().broken => Ok(value),
+            // It has not come to it.
+            None if !self.frame().broken => self.lookup(name, TextRange::empty(stmt.start())),
+            _ => Err(Stop::Reported),
+        }
+    }
+
+    /// Runs a statement that changes a list or a dictionary, which is what a local name stands for, or one of the module where
+    /// its statements are run. None if it is another statement.
+    pub(crate) fn change_object(&mut self, stmt: &'m Stmt) -> Option<Res<()>> {
+        let root = super::changes::step_of(stmt).filter(|_| self.frame().host)?;
+        let name = root.id.as_str();
+        let frame = self.frame();
+        let is_object = match frame.locals.get(name) {
+            Some(Local::Bound {
+                value: Value::Tuple(list),
+                ..
+            }) => is_list(list),
+            Some(Local::Bound { value, .. }) => matches!(value, Value::Dict(_)),
+            _ => frame.function.is_none(),
+        };
+        if !is_object {
+            return None;
+        }
+        Some(
+            self.changed_object(root, stmt)
+                .map(|value| self.bind(name, value, false)),
+        )
+    }
+
+    fn changed_object(&mut self, root: &'m ExprName, stmt: &'m Stmt) -> Res<Value<'m>> {
+        let name = root.id.as_str();
+        let element = |lower: &mut Self, target: &'m Expr, change: Change<'_, 'm>| {
+            let old = lower.own_object(name, root.range)?;
+            lower.with_element(&old, target, change)
         };
         match stmt {
-            Stmt::AugAssign(s) if s.target.is_name_expr() => {
-                let old = self.lookup(name, s.target.range())?;
-                let operand = self.eval(&s.value)?;
-                self.binary(s.op, &old, &operand)
-            }
             Stmt::AugAssign(s) => {
-                let old = self.lookup(name, root(&s.target))?;
                 let change = |lower: &mut Self, old: Option<Value<'m>>| {
                     let old = old.ok_or_else(|| lower.no_element(s.target.range()))?;
                     let operand = lower.eval(&s.value)?;
+                    lower.check_not_shared(&old, &s.value)?;
                     lower.binary(s.op, &old, &operand).map(Some)
                 };
-                self.with_element(&old, &s.target, Box::new(change))
+                element(self, &s.target, Box::new(change))
             }
             Stmt::Assign(s) if let [target] = &*s.targets => {
-                let old = self.lookup(name, root(target))?;
                 let value = self.eval(&s.value)?;
-                self.with_element(&old, target, Box::new(|_, _| Ok(Some(value))))
+                element(self, target, Box::new(|_, _| Ok(Some(value))))
             }
             Stmt::Delete(s) if let [target] = &*s.targets => {
-                let old = self.lookup(name, root(target))?;
                 let change = |lower: &mut Self, old: Option<Value<'m>>| match old {
                     Some(_) => Ok(None),
                     None => Err(lower.no_element(target.range())),
                 };
-                self.with_element(&old, target, Box::new(change))
+                element(self, target, Box::new(change))
             }
             Stmt::Expr(s) if let Expr::Call(call) = &*s.value => {
                 let Expr::Attribute(method) = &*call.func else {
                     return Err(self.no_step(call.range()));
                 };
-                let old = self.lookup(name, method.value.range())?;
+                let old = self.own_object(name, root.range)?;
                 self.after_method(old, method.attr.as_str(), call)
             }
             other => Err(self.no_step(other.range())),
         }
     }
 
-    fn no_step(&mut self, at: TextRange) -> super::lower::Stop {
+    /// What a name stands for, which nothing else holds: a list is a value here.
+    fn own_object(&mut self, name: &'m str, at: TextRange) -> Res<Value<'m>> {
+        let value = self.lookup(name, at)?;
+        let in_name = usize::from(self.frame().locals.contains_key(name));
+        self.check_held(&value, 1 + in_name)?;
+        Ok(value)
+    }
+
+    /// An error if more hold a list or a dictionary than are known to.
+    pub(crate) fn check_held(&self, value: &Value<'m>, holders: usize) -> Res<()> {
+        let held = match value {
+            Value::Tuple(list) => Rc::strong_count(list),
+            Value::Dict(dict) => Rc::strong_count(dict),
+            _ => 0,
+        };
+        if held <= holders {
+            return Ok(());
+        }
+        let d = self.error(Code::Unsupported, "a list with several names is changed");
+        Err(d.help("make a new one: `x = x + ..`").into())
+    }
+
+    fn no_step(&mut self, at: TextRange) -> Stop {
         let outer = self.enter(at);
         let d = self.error(
             Code::Unsupported,
@@ -82,7 +142,7 @@ impl<'m> Lower<'m> {
         d.into()
     }
 
-    fn no_element(&mut self, at: TextRange) -> super::lower::Stop {
+    fn no_element(&mut self, at: TextRange) -> Stop {
         let outer = self.enter(at);
         let d = self.error(Code::Value, "there is no such element");
         self.enter(outer);
@@ -119,7 +179,10 @@ impl<'m> Lower<'m> {
         let found = self.eval(key)?;
         let change = |lower: &mut Self, old: Option<Value<'m>>| match (inner.is_empty(), old) {
             (true, old) => change(lower, old),
-            (false, Some(old)) => lower.with_keys(&old, inner, at, change).map(Some),
+            // The object around holds it too.
+            (false, Some(old)) => lower
+                .check_held(&old, 2)
+                .and_then(|()| lower.with_keys(&old, inner, at, change).map(Some)),
             (false, None) => Err(lower.no_element(at)),
         };
         match value {

@@ -4,8 +4,6 @@
 //! A list of statements ends in one of three ways ([`Flow`]): it goes on, it has returned, or whether it has returned is
 //! known at run time. The tile IR has no early return; [`super::if_else`] moves what follows into the other branch.
 
-use std::rc::Rc;
-
 use ruff_python_ast::{Alias, Expr, Stmt, StmtAssert};
 use ruff_text_size::Ranged;
 
@@ -73,6 +71,9 @@ impl<'m> Lower<'m> {
     fn poison_targets(&mut self, stmt: &'m Stmt) {
         let mut names = Vec::new();
         super::loops::assigned_names(std::slice::from_ref(stmt), &mut names);
+        if self.frame().host {
+            names.extend(super::changes::step_of(stmt).map(|name| name.id.as_str()));
+        }
         match stmt {
             Stmt::FunctionDef(f) => names.push(f.name.as_str()),
             Stmt::ClassDef(c) => names.push(c.name.as_str()),
@@ -86,6 +87,9 @@ impl<'m> Lower<'m> {
     }
 
     fn statement(&mut self, stmt: &'m Stmt) -> Res<Flow<'m>> {
+        if let Some(done) = self.change_object(stmt) {
+            return done.map(|()| Flow::Next);
+        }
         match stmt {
             Stmt::Expr(s) => {
                 // A text that stands alone is a comment, and `...` nothing.
@@ -184,15 +188,13 @@ impl<'m> Lower<'m> {
         d.help(help).into()
     }
 
-    /// That `list += ..` of Python changes no list that something else holds too: a list is a value here.
-    fn check_not_shared(&mut self, old: &Value<'m>, operand: &Expr) -> Res<()> {
-        // One of the two is in the name, the other is this.
-        let is_shared = matches!(old, Value::Tuple(list) if Rc::strong_count(list) > 2);
-        if !self.frame().host || !is_shared || operand.is_tuple_expr() {
-            return Ok(());
+    /// That `list += ..` of Python changes no list that something else holds too.
+    pub(crate) fn check_not_shared(&mut self, old: &Value<'m>, operand: &Expr) -> Res<()> {
+        match !self.frame().host || operand.is_tuple_expr() {
+            true => Ok(()),
+            // One of the two is in the name, the other is this.
+            false => self.check_held(old, 2),
         }
-        let d = self.error(Code::Unsupported, "a list with several names is changed");
-        Err(d.help("make a new one: `x = x + ..`").into())
     }
 
     /// `assert`: at compile time if it can be told then, else a device assertion.

@@ -11,8 +11,8 @@ use super::call::Given;
 use super::constant;
 use super::diagnostic::{Code, Diagnostics};
 use super::kernel::{Module, Specialization};
-use super::lower::{Frame, Local, Locals, Lower, Res, Stop};
-use super::module::{Index, decoration, last_name};
+use super::lower::{Frame, Lower, Res, Stop};
+use super::module::{decoration, last_name};
 use super::signature::{ArgSpec, Constant};
 use super::types::Ty;
 use super::value::{Const, Path, Tuple, Value};
@@ -98,6 +98,8 @@ impl Module {
         args: &[(String, ArgSpec)],
     ) -> Result<Vec<(String, Constant)>, Diagnostics> {
         self.on_host(kernel, |lower, f| {
+            // They are called when the kernel is launched.
+            lower.frame().function = Some(f);
             let mut known: IndexMap<String, Value<'_>> = args
                 .iter()
                 .map(|(name, arg)| (name.clone(), argument(arg)))
@@ -130,25 +132,13 @@ impl Module {
         let spec = Specialization::new(Vec::new(), Target::SM_80);
         self.with_lower(kernel, &spec, |lower, f| {
             lower.enter(f.name.range());
-            lower.frames.push(host_frame(lower.index, f.name.range()));
+            lower
+                .frames
+                .push(Frame::new(lower.index, None, f.name.range(), true));
             let result = run(lower, f);
             lower.frames.truncate(1);
             result
         })
-    }
-}
-
-/// What runs on the host, called from a place.
-pub(crate) fn host_frame<'m>(index: &'m Index<'m>, call: TextRange) -> Frame<'m> {
-    Frame {
-        index,
-        function: None,
-        call,
-        locals: Locals::default(),
-        host: true,
-        loops: 0,
-        host_loop: None,
-        broken: false,
     }
 }
 
@@ -207,22 +197,39 @@ impl<'m> Lower<'m> {
     fn apply(&mut self, function: &'m Expr, argument: Value<'m>) -> Res<Value<'m>> {
         if let Expr::Lambda(lambda) = function {
             let name = lambda.parameters.as_ref().and_then(|p| p.args.first());
-            let mut frame = host_frame(self.index, function.range());
+            let outer = self.frame().locals.clone();
             if let Some(param) = name {
-                let local = Local::Bound {
-                    value: argument,
-                    fixed: false,
-                };
-                frame.locals.insert(param.parameter.name.as_str(), local);
+                self.bind(param.parameter.name.as_str(), argument, false);
             }
-            self.frames.push(frame);
             let value = self.eval(&lambda.body);
-            self.frames.pop();
+            self.frame().locals = outer;
             return value;
         }
         let callee = self.eval(function)?;
         let given = vec![self.argument(argument)];
         self.call_value(&callee, given, function.range())
+    }
+
+    /// `filter(function, items)`, as a list.
+    pub(crate) fn filter(&mut self, function: &'m Expr, items: &'m Expr) -> Res<Value<'m>> {
+        let items = self.iterable(items)?;
+        let mut kept = Vec::new();
+        for item in self.list_of(&items)? {
+            self.step()?;
+            let value = match function {
+                Expr::NoneLiteral(_) => item.clone(),
+                function => self.apply(function, item.clone())?,
+            };
+            match self.condition(&value)? {
+                Ok(true) => kept.push(item),
+                Ok(false) => {}
+                Err(_) => {
+                    let message = "what filters a list must be known at compile time";
+                    return Err(self.error(Code::Constant, message).into());
+                }
+            }
+        }
+        Ok(Value::tuple(kept))
     }
 
     fn constant_of(&mut self, value: &Value<'m>) -> Res<Constant> {

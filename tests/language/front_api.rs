@@ -125,6 +125,68 @@ fn what_only_the_host_knows_is_located() {
 }
 
 #[test]
+fn configurations_that_statements_and_functions_make_are_found() {
+    let text = "\
+import itertools, os
+import triton
+
+def is_cuda():
+    return triton.runtime.driver.active.get_current_target().backend == 'cuda'
+
+def of_cuda():
+    found = []
+    for a, b in itertools.product([1, 2], [3, 4]):
+        found.append(triton.Config({'A': a, 'B': b}))
+    return found
+
+def of_others():
+    return [triton.Config({'A': 9, 'B': 9})]
+
+def all_of_them():
+    if is_cuda():
+        return of_cuda()
+    else:
+        return of_others()
+
+A = 5
+configs = []
+for b in [6, 7, 8]:
+    configs.append(triton.Config({'A': A, 'B': b}))
+if 'PYTEST_VERSION' in os.environ:
+    configs = configs[:1]
+A = 6
+
+def keep(config):
+    return config.kwargs['B'] > 6
+
+@triton.autotune(all_of_them(), ['n'])
+@triton.jit
+def first(x, n, A, B):
+    pass
+
+@triton.autotune(list(filter(keep, configs)), ['n'])
+@triton.jit
+def second(x, n, A, B):
+    pass
+";
+    let module = Module::parse("config.py", text).expect("it is Python");
+    let constants = |kernel: &str| {
+        let tuning = module.tuning(Some(kernel)).expect("configurations");
+        let of = |config: TuneConfig| {
+            let values = config.constants.into_iter().map(|(_, value)| value);
+            values.collect::<Vec<Constant>>()
+        };
+        tuning.configs.into_iter().map(of).collect::<Vec<_>>()
+    };
+    let pairs = |pairs: &[(i128, i128)]| {
+        let pair = |(a, b): &(i128, i128)| vec![Constant::Int(*a), Constant::Int(*b)];
+        pairs.iter().map(pair).collect::<Vec<_>>()
+    };
+    assert_eq!(constants("first"), pairs(&[(1, 3), (1, 4), (2, 3), (2, 4)]));
+    assert_eq!(constants("second"), pairs(&[(5, 7), (5, 8)]));
+}
+
+#[test]
 fn numbers_of_configurations_are_numbers() {
     let tuning = |decorator: &str| {
         let text = format!(
@@ -196,7 +258,7 @@ fn numbers_of_configurations_are_numbers() {
             "expected triton.Config, found a tuple of 2",
         ),
         (
-            "[triton.Config({'B': f})], ['n']",
+            "[triton.Config({'B': print})], ['n']",
             "expected a constant, found",
         ),
         (

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::scopes::Place;
 use super::walk::Walk;
-use crate::front::module::{Definition, decoration};
+use crate::front::module::{Definition, STANDARD, decoration};
 
 /// Levels of which nothing is known: an object of the host, what a function returns.
 pub(super) const DEEPEST: u8 = 3;
@@ -27,10 +27,8 @@ const READ: &str = "\
     get keys values items copy index count join split format startswith endswith lower upper \
     strip replace union intersection difference issubset issuperset _asdict item tolist";
 
-/// Modules whose functions leave their arguments alone.
-const GENTLE: &str = "\
-    triton torch numpy math copy typing collections itertools os sys dataclasses enum logging \
-    warnings contextlib pytest json re pprint inspect time";
+/// Modules beside those of Python whose functions leave their arguments alone.
+const GENTLE: &str = "triton torch numpy pytest";
 
 /// Whether a name stands in a list.
 fn is_one_of(list: &str, name: &str) -> bool {
@@ -75,8 +73,15 @@ impl<'m> Held<'m> {
         }
     }
 
+    /// The same, which these names have now.
+    pub(super) fn known_by(mut self, names: Vec<&'m str>) -> Held<'m> {
+        self.fresh &= names.is_empty();
+        self.of.extend(names);
+        self
+    }
+
     /// The names that share what can change of it.
-    fn changeable(&self) -> &[&'m str] {
+    pub(super) fn changeable(&self) -> &[&'m str] {
         match self.levels > u8::from(self.fresh) {
             true => &self.of,
             false => &[],
@@ -310,10 +315,10 @@ impl<'m> Walk<'_, 'm> {
                             .for_each(|arg| self.relate(name, arg.changeable()));
                         Held::object([name])
                     }
-                    _ => self.call_unknown(Held::object([name]), args),
+                    _ => self.call_unknown(self.name(name), args),
                 },
                 Place::Outside => self.call_python(callee.id.as_str(), e, args),
-                Place::Local(owner, _) => self.call_unknown(Held::object(owner), args),
+                Place::Local(..) => self.call_unknown(self.name(callee.id.as_str()), args),
                 Place::Given(held) => self.call_unknown(held, args),
             },
             Expr::Attribute(method) => {
@@ -344,6 +349,8 @@ impl<'m> Walk<'_, 'm> {
 
     /// A function of which nothing is known: it may change what it is given, and keep it.
     fn call_unknown(&mut self, callee: Held<'m>, args: Vec<Held<'m>>) -> Held<'m> {
+        // It may be a method of what changes.
+        self.change(callee.changeable());
         args.iter().for_each(|arg| self.change(arg.changeable()));
         let of = args.into_iter().flat_map(|arg| arg.of);
         Held::object(callee.of.into_iter().chain(of))
@@ -354,7 +361,8 @@ impl<'m> Walk<'_, 'm> {
         let first = path.split('.').next().unwrap_or(path);
         let last = path.rsplit('.').next().unwrap_or(path);
         let of_library = path.contains("triton.language") || matches!(last, "constexpr" | "Config");
-        if !of_library && !is_one_of(GENTLE, first) {
+        let gentle = is_one_of(GENTLE, first) || is_one_of(STANDARD, first);
+        if !of_library && (!gentle || matches!(first, "functools" | "operator")) {
             return self.call_unknown(Held::foreign(), args);
         }
         let held = args.into_iter().reduce(Held::or).unwrap_or_default();
@@ -388,8 +396,17 @@ impl<'m> Walk<'_, 'm> {
                 .any(|k| k.arg.as_deref() == Some("key") && !own(&k.value)),
         };
         if by_function {
-            args.iter()
-                .for_each(|arg| self.change(arg.element().changeable()));
+            let by_position = e.arguments.args.len();
+            for (i, arg) in args.iter().enumerate() {
+                let is_function = match i.checked_sub(by_position) {
+                    None => i == 0 && matches!(name, "map" | "filter"),
+                    Some(i) => e.arguments.keywords[i].arg.as_deref() == Some("key"),
+                };
+                match is_function {
+                    true => self.change(arg.changeable()),
+                    false => self.change(arg.element().changeable()),
+                }
+            }
         }
         let named = args.iter().any(|arg| arg.named);
         let held = args.into_iter().reduce(Held::or).unwrap_or_default();

@@ -144,6 +144,16 @@ struct Bound<'m> {
     others: FxHashSet<&'m str>,
 }
 
+/// The names that statements bind in their own scope, in whatever way.
+pub(crate) fn bound_names<'m>(body: &'m [Stmt]) -> Vec<&'m str> {
+    let mut bound = Bound::default();
+    bound.visit_body(body);
+    let mut names: Vec<&'m str> = bound.names.into_iter().collect();
+    names.retain(|name| !bound.globals.contains(name) && !bound.others.contains(name));
+    names.sort_unstable();
+    names
+}
+
 impl<'m> Bound<'m> {
     fn target(&mut self, target: &'m Expr) {
         let mut names = Vec::new();

@@ -2,7 +2,8 @@
 
 use ruff_python_ast::visitor::{Visitor, walk_pattern, walk_stmt};
 use ruff_python_ast::{
-    ExceptHandler, Expr, ExprCall, ExprLambda, Pattern, Stmt, StmtClassDef, StmtFunctionDef,
+    ExceptHandler, Expr, ExprCall, ExprLambda, FStringPart, InterpolatedStringElement, Operator,
+    Pattern, Stmt, StmtClassDef, StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 use rustc_hash::FxHashMap;
@@ -31,6 +32,8 @@ pub(super) struct Walk<'i, 'm> {
     at: TextRange,
     /// The name of which the statement is a step.
     step: Option<&'m str>,
+    /// The loop of the scope that is around: it is the step of what changes in it.
+    run: Option<&'m Stmt>,
     /// How many statements are around that may run several times or not at all.
     unsure: usize,
     /// How many of these the index does not look into.
@@ -50,6 +53,7 @@ impl<'i, 'm> Walk<'i, 'm> {
             steps: FxHashMap::default(),
             at: TextRange::default(),
             step: None,
+            run: None,
             unsure: 0,
             unread: 0,
         }
@@ -100,9 +104,21 @@ impl<'i, 'm> Walk<'i, 'm> {
 
     /// Notes that a value which has these names is changed.
     pub(super) fn change(&mut self, names: &[&'m str]) {
+        let run = self.run.filter(|_| self.scopes.iter().all(Scope::is_for));
         for name in names {
-            let is_step = self.step == Some(*name);
+            if let Some(run) = run {
+                self.note_step(name, run);
+            }
+            let is_step = self.step == Some(*name) || run.is_some();
             self.families.events.push((*name, self.at, is_step));
+        }
+    }
+
+    fn note_step(&mut self, name: &'m str, stmt: &'m Stmt) {
+        let steps = self.steps.entry(name).or_default();
+        let end = stmt.range().end();
+        if steps.last().is_none_or(|(last, _)| *last != end) {
+            steps.push((end, stmt));
         }
     }
 
@@ -163,6 +179,37 @@ impl<'i, 'm> Walk<'i, 'm> {
         }
     }
 
+    /// The names by which what a target is given can be reached.
+    fn names_of(&mut self, target: &'m Expr) -> Vec<&'m str> {
+        match target {
+            Expr::Name(name) => match self.resolve(name.id.as_str()) {
+                Place::Own(name) | Place::Local(Some(name), _) => vec![name],
+                _ => Vec::new(),
+            },
+            Expr::Tuple(t) => t.elts.iter().flat_map(|t| self.names_of(t)).collect(),
+            Expr::List(t) => t.elts.iter().flat_map(|t| self.names_of(t)).collect(),
+            Expr::Starred(t) => self.names_of(&t.value),
+            target => match self.class_attribute(target) {
+                Some((class, _)) => vec![class],
+                None => self.held(target).of.to_vec(),
+            },
+        }
+    }
+
+    /// Calls a decorator with what it decorates.
+    fn decorate(&mut self, decorator: &'m Expr) {
+        let function = match decorator {
+            Expr::Call(call) => &*call.func,
+            other => other,
+        };
+        let of_others = self.outside(function).is_some();
+        let callee = self.held(decorator);
+        if !of_others {
+            let names: Vec<&'m str> = callee.changeable().to_vec();
+            self.change(&names);
+        }
+    }
+
     /// Puts a value into an element or an attribute, or takes that away.
     fn store(&mut self, target: &'m Expr, value: &Held<'m>) {
         let base = match target {
@@ -175,7 +222,7 @@ impl<'i, 'm> Walk<'i, 'm> {
             }
             Expr::Attribute(e) => {
                 if self.is_module(&e.value) {
-                    return self.rebind_names(Some(e.attr.as_str()));
+                    return self.rebind_name(e.attr.as_str());
                 }
                 &*e.value
             }
@@ -195,10 +242,18 @@ impl<'i, 'm> Walk<'i, 'm> {
         {
             return self.hand_out(value);
         }
+        if let Expr::Attribute(e) = target {
+            self.set_attribute_of_any(e.attr.as_str());
+        }
         let object = self.held(base);
         let names = object.of.clone();
         self.change(&names);
         self.put_into(&names, value);
+    }
+
+    /// Notes that an attribute is set of what may be a class.
+    fn set_attribute_of_any(&mut self, attr: &'m str) {
+        self.attributes.entry(("", attr)).or_insert(self.at);
     }
 
     /// The class and its attribute that a target is, or is a part of.
@@ -216,25 +271,26 @@ impl<'i, 'm> Walk<'i, 'm> {
         }
     }
 
-    /// Gives names of the module values by a table: the one that the key says, or any.
+    /// Gives names of the module values by a table: those that the key may be.
     fn rebind(&mut self, key: Option<&'m Expr>) {
-        let name = key.and_then(Expr::as_string_literal_expr);
-        self.rebind_names(name.map(|name| name.value.to_str()));
+        let (start, end) = key.map_or(("", ""), ends_of_text);
+        let is_whole = key.is_some_and(Expr::is_string_literal_expr);
+        for (name, definition) in &self.index.names {
+            let fits = match is_whole {
+                true => *name == start,
+                false => {
+                    let rest = name.strip_prefix(start);
+                    rest.is_some_and(|rest| rest.ends_with(end)) && super::is_value(*definition)
+                }
+            };
+            if fits {
+                self.rebound.entry(name).or_insert(self.at);
+            }
+        }
     }
 
-    fn rebind_names(&mut self, name: Option<&str>) {
-        let names = self.index.names.iter();
-        let named: Vec<&'m str> = match name {
-            Some(name) => names
-                .filter(|(own, _)| **own == name)
-                .map(|(own, _)| *own)
-                .collect(),
-            None => names
-                .filter(|(_, d)| super::is_value(**d))
-                .map(|(own, _)| *own)
-                .collect(),
-        };
-        for name in named {
+    fn rebind_name(&mut self, name: &str) {
+        if let Some((name, _)) = self.index.names.get_key_value(name) {
             self.rebound.entry(name).or_insert(self.at);
         }
     }
@@ -264,6 +320,8 @@ impl<'i, 'm> Walk<'i, 'm> {
                     self.attributes.entry((class, attr)).or_insert(self.at);
                     self.relate(class, value.shared());
                 } else if self.outside(object).is_none() {
+                    let attr = name.as_string_literal_expr();
+                    self.set_attribute_of_any(attr.map_or("", |attr| attr.value.to_str()));
                     let names = self.held(object).of;
                     self.change(&names);
                     self.put_into(&names, &value);
@@ -275,9 +333,9 @@ impl<'i, 'm> Walk<'i, 'm> {
                     let is_word = |c: char| c.is_alphanumeric() || c == '_';
                     let text = text.value.to_str();
                     text.split(|c| !is_word(c))
-                        .for_each(|word| self.rebind_names(Some(word)));
+                        .for_each(|word| self.rebind_name(word));
                 }
-                None if self.scopes.is_empty() => self.rebind_names(None),
+                None if self.scopes.is_empty() => self.rebind(None),
                 None => {}
             },
             _ => {}
@@ -298,7 +356,10 @@ impl<'i, 'm> Walk<'i, 'm> {
                         }
                     }
                     for keyword in &e.arguments.keywords {
-                        self.rebind_names(keyword.arg.as_ref().map(|name| name.as_str()));
+                        match &keyword.arg {
+                            Some(name) => self.rebind_name(name.as_str()),
+                            None => self.rebind(None),
+                        }
                     }
                 }
                 (_, given) => self.rebind(given.first()),
@@ -341,11 +402,13 @@ impl<'i, 'm> Walk<'i, 'm> {
         let name = f.name.as_str();
         self.bind_name(name, &Held::default(), self.unread == 0);
         let host = is_host(f);
-        if host {
-            f.decorator_list
-                .iter()
-                .for_each(|d| drop(self.held(&d.expression)));
+        let annotations = f.parameters.iter().filter_map(|p| p.annotation());
+        for annotation in annotations.chain(f.returns.as_deref()) {
+            self.held(annotation);
         }
+        f.decorator_list
+            .iter()
+            .for_each(|d| self.decorate(&d.expression));
         let owner = self.owner(name);
         for default in f.parameters.iter().filter_map(|p| p.default()) {
             let value = self.held(default);
@@ -392,7 +455,7 @@ impl<'i, 'm> Walk<'i, 'm> {
         self.bind_name(name, &Held::default(), self.unread == 0);
         c.decorator_list
             .iter()
-            .for_each(|d| drop(self.held(&d.expression)));
+            .for_each(|d| self.decorate(&d.expression));
         if let Some(arguments) = &c.arguments {
             self.visit_arguments(arguments);
         }
@@ -421,12 +484,15 @@ impl<'i, 'm> Walk<'i, 'm> {
                     .for_each(|name| self.bind_name(name, &Held::default(), seen));
             }
             Stmt::Assign(s) => {
-                let value = self.held(&s.value);
-                s.targets
-                    .iter()
-                    .for_each(|target| self.bind(target, &value, true));
+                let mut value = self.held(&s.value);
+                for target in &s.targets {
+                    self.bind(target, &value, true);
+                    let names = self.names_of(target);
+                    value = value.known_by(names);
+                }
             }
             Stmt::AnnAssign(s) => {
+                self.held(&s.annotation);
                 if let Some(value) = &s.value {
                     let value = self.held(value);
                     self.bind(&s.target, &value, true);
@@ -484,19 +550,26 @@ impl<'i, 'm> Walk<'i, 'm> {
                         self.hand_on(target, &context);
                     }
                 }
+                let unsure = usize::from(self.index.breaks_off(stmt));
+                self.unsure += unsure;
                 self.visit_body(&s.body);
+                self.unsure -= unsure;
             }
             Stmt::Try(s) => {
+                let unsure = usize::from(self.index.breaks_off(stmt));
+                self.unsure += unsure;
                 self.visit_body(&s.body);
-                self.unsure += 1;
+                self.visit_body(&s.orelse);
                 for ExceptHandler::ExceptHandler(handler) in &s.handlers {
                     if let Some(name) = &handler.name {
                         self.bind_name(name.as_str(), &Held::foreign(), false);
                     }
-                    self.visit_body(&handler.body);
+                    // Else it does not run, or nothing does after it.
+                    if self.unsure > 0 {
+                        self.visit_body(&handler.body);
+                    }
                 }
-                self.unsure -= 1;
-                self.visit_body(&s.orelse);
+                self.unsure -= unsure;
                 self.visit_body(&s.finalbody);
             }
             Stmt::If(s) => {
@@ -505,7 +578,7 @@ impl<'i, 'm> Walk<'i, 'm> {
                 for test in std::iter::once(&*s.test).chain(tests) {
                     self.held(test);
                 }
-                let (branches, certain) = branches(s, &self.index.decided);
+                let (branches, certain, _) = branches(s, &self.index.decided);
                 self.unsure += usize::from(!certain);
                 for body in branches {
                     self.visit_body(body);
@@ -531,6 +604,37 @@ impl<'i, 'm> Walk<'i, 'm> {
     }
 }
 
+fn literal(element: Option<&InterpolatedStringElement>) -> &str {
+    match element {
+        Some(InterpolatedStringElement::Literal(text)) => &text.value,
+        _ => "",
+    }
+}
+
+/// What a text begins and ends with.
+fn ends_of_text(text: &Expr) -> (&str, &str) {
+    match text {
+        Expr::StringLiteral(e) => (e.value.to_str(), e.value.to_str()),
+        Expr::BinOp(e) if e.op == Operator::Add => {
+            (ends_of_text(&e.left).0, ends_of_text(&e.right).1)
+        }
+        Expr::FString(e) => {
+            let mut parts = e.value.iter();
+            match (parts.next(), parts.next()) {
+                (Some(FStringPart::FString(f)), None) => {
+                    let elements = f.elements.iter().collect::<Vec<_>>();
+                    (
+                        literal(elements.first().copied()),
+                        literal(elements.last().copied()),
+                    )
+                }
+                _ => ("", ""),
+            }
+        }
+        _ => ("", ""),
+    }
+}
+
 impl<'m> Visitor<'m> for Walk<'_, 'm> {
     fn visit_stmt(&mut self, stmt: &'m Stmt) {
         let outer = (self.at, self.step);
@@ -545,12 +649,17 @@ impl<'m> Visitor<'m> for Walk<'_, 'm> {
         {
             let name = name.id.as_str();
             self.step = Some(name);
-            self.steps
-                .entry(name)
-                .or_default()
-                .push((stmt.range().end(), stmt));
+            self.note_step(name, stmt);
+        }
+        let run = self.run;
+        if matches!(stmt, Stmt::For(_) | Stmt::While(_))
+            && self.scopes.is_empty()
+            && self.unsure == 0
+        {
+            self.run = Some(stmt);
         }
         self.statement(stmt);
+        self.run = run;
         (self.at, self.step) = outer;
     }
 

@@ -22,12 +22,19 @@ pub(super) const LANGUAGE: &[Builtin] = rows! { Language;
     "is_hip"("") |_, _| Ok(Value::bool(false));
     "is_hip_cdna3"("") |_, _| Ok(Value::bool(false));
     "is_hip_cdna4"("") |_, _| Ok(Value::bool(false));
-    "current_target"("") |cx, _| {
-        let arch = Value::int(i128::from(cx.target.sm));
-        Ok(target_of(vec![Value::Const(Const::Str("cuda".into())), arch, Value::int(32)]))
-    };
+    "current_target"("") current_target;
     "cuda_capability_geq"("major; minor") capability;
 };
+
+/// The target that the kernel is compiled for.
+pub(super) fn current_target<'m>(cx: &mut Lower<'m>, _: &Args<'m>) -> Res<Value<'m>> {
+    let arch = Value::int(i128::from(cx.target.sm));
+    Ok(target_of(vec![
+        Value::Const(Const::Str("cuda".into())),
+        arch,
+        Value::int(32),
+    ]))
+}
 
 /// What the host calls a target: a tuple with names, equal to one of the same elements.
 pub(super) fn target_of<'m>(items: Vec<Value<'m>>) -> Value<'m> {

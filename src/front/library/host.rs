@@ -12,6 +12,8 @@ use crate::front::value::{Const, Tuple, Value};
 pub(super) const TRITON: &[Builtin] = rows! { Triton;
     "cdiv"("x y") cdiv;
     "next_power_of_2"("n") next_power_of_2;
+    // Of the driver, `triton.runtime.driver.active`.
+    "get_current_target"("") super::hints::current_target;
     "GPUTarget"("backend arch warp_size") |_, args| {
         let items = ["backend", "arch", "warp_size"].map(|name| args.req(name));
         Ok(super::hints::target_of(items.to_vec()))
@@ -34,6 +36,12 @@ pub(super) const MATH: &[Builtin] = rows! { Math;
 };
 
 pub(super) const HOST: &[Builtin] = rows! { Host;
+    // Of `torch.cuda`: the device is the target.
+    "get_device_capability"("; device") |cx, _| {
+        let sm = i128::from(cx.target.sm);
+        Ok(Value::tuple(vec![Value::int(sm / 10), Value::int(sm % 10)]))
+    };
+    "product"("*values") super::python::iterator;
     "finfo"("dtype") finfo;
     "iinfo"("dtype") iinfo;
     "sqrt"("x") |cx, args| math(cx, args, |x| (x >= 0.0).then(|| x.sqrt()));

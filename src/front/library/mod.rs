@@ -287,6 +287,16 @@ pub(crate) fn python_name<'m>(name: &str) -> Option<Value<'m>> {
     find_in(Scope::Python, name).map(Value::Builtin)
 }
 
+impl Builtin {
+    /// Whether it makes what can be gone through once alone.
+    pub(crate) fn is_iterator(&self) -> bool {
+        matches!(
+            (self.scope, self.name),
+            (Scope::Python, "enumerate" | "zip" | "filter") | (Scope::Host, "product")
+        )
+    }
+}
+
 /// A function that can be called as a method of a number or block.
 pub(crate) fn method<'m>(name: &str) -> Option<Value<'m>> {
     const NOT_METHODS: &[&str] = &[

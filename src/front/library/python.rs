@@ -30,6 +30,9 @@ pub(super) const PYTHON: &[Builtin] = rows! { Python;
     "sum"("values") sum;
     "tuple"("; x") tuple;
     "list"("; x") tuple;
+    "enumerate"("*values") iterator;
+    "zip"("*values") iterator;
+    "filter"("*values") iterator;
     "isinstance"("x type") isinstance;
     "hasattr"("x name") hasattr;
     "getattr"("x name; default") getattr;
@@ -166,6 +169,7 @@ fn boolean<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 fn string<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    cx.note_host(&args.req("x"));
     let text = cx.display(&args.req("x"));
     Ok(Value::Const(Const::Str(text.into())))
 }
@@ -224,13 +228,18 @@ fn sum<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 fn tuple<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     match args.given("x") {
         None => Ok(Value::tuple(Vec::new())),
-        Some(Value::Tuple(tuple)) => Ok(Value::tuple(tuple.items.clone())),
-        Some(Value::Range(range)) => Ok(Value::tuple(cx.constant_range(range)?)),
-        Some(other) => {
-            let message = format!("{} is no tuple", other.describe());
-            Err(cx.error(Code::Type, message).into())
-        }
+        Some(list) => Ok(Value::tuple(cx.list_of(list)?)),
     }
+}
+
+/// What can be gone through once, in a place where it might be kept ([`Lower::iterable`] makes it where it is not).
+pub(super) fn iterator<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let name = args.builtin.name;
+    let d = cx.error(Code::Unsupported, format!("`{name}` of Python here"));
+    let help = format!(
+        "in a function of the host, write it in a `for` or make a list: `list({name}(..))`"
+    );
+    Err(d.help(help).into())
 }
 
 fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {

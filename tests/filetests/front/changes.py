@@ -486,14 +486,6 @@ def of_the_library(out):
 #     |
 # help: give it with -c BY_LAMBDA=VALUE
 # == error by_statements "*i32"
-# error[F05]: `IN_LOOP` has no value here
-#    --> changes.py:287:19
-#     |
-# 287 |     tl.store(out, IN_LOOP[0])
-#     |                   ^^^^^^^ line 268 changes it, or hands it to what may
-#     |
-# help: give it with -c IN_LOOP=VALUE
-#
 # error[F05]: `IN_BRANCH` has no value here
 #    --> changes.py:288:19
 #     |

@@ -1,9 +1,10 @@
 # Conditions of the module: what can be told at compile time is, and the branch that is not taken defines nothing.
-# run: told "*i32" : grid(1) out=i32[8] poison ; expect out = [1,3,6,2,9,4,5,4]
+# run: told "*i32" : grid(1) out=i32[7] poison ; expect out = [1,3,6,2,9,4,5]
 # run: told_by_the_caller "*i32" FAST=False : grid(1) out=i32[1] poison ; expect out = [20]
 # run: told_by_the_caller "*i32" : grid(1) out=i32[1] poison ; expect out = [10]
 # run: of_the_language "*i32" : grid(1) out=i32[2] poison ; expect out = [1,2]
-# tile: not_told "*i32"
+# error: not_told "*i32"
+# error: of_default "*i32"
 # tile: alike "*i32"
 # error: changed_in_a_branch "*i32"
 import torch
@@ -71,7 +72,7 @@ def make(N=3):
         INNER = tl.constexpr(5)
     else:
         INNER = tl.constexpr(6)
-    # The caller may give another: the last definition counts.
+    # The caller may give another.
     if N == 3:
         OF_DEFAULT = tl.constexpr(3)
     else:
@@ -90,9 +91,12 @@ def make(N=3):
         tl.store(out + 4, TABLE["a"])
         tl.store(out + 5, Sizes.LEAST)
         tl.store(out + 6, INNER)
-        tl.store(out + 7, OF_DEFAULT)
 
-    return told
+    @triton.jit
+    def of_default(out):
+        tl.store(out, OF_DEFAULT)
+
+    return told, of_default
 
 
 @triton.jit
@@ -119,7 +123,7 @@ def of_the_language(out):
     tl.store(out + 1, OLD)
 
 
-# What is the host's is not known, and the last definition counts.
+# What is the host's is not known, and neither is what it decides; that PyTorch is not built for others than NVIDIA is known.
 if torch.version.hip is not None:
     WIDTH = tl.constexpr(64)
 else:
@@ -164,57 +168,42 @@ if HAS_UNITS:
 @triton.jit
 def changed_in_a_branch(out):
     tl.store(out, LIST[0])
-# == tile not_told "*i32"
-# kernel @not_told(v0 "out": ptr<i32>) warps(4) {
-# block0:
-#     v1 = const {value = 32} : i32 @143
-#     store v0, v1 @143
-#     v2 = const {value = 1} : i32 @144
-#     v3 = addptr v0, v2 : ptr<i32> @144
-#     v4 = const {value = 3} : i32 @144
-#     store v3, v4 @144
-#     v5 = const {value = 2} : i32 @145
-#     v6 = addptr v0, v5 : ptr<i32> @145
-#     v7 = const {value = 2} : i32 @145
-#     store v6, v7 @145
-#     return @142
-# }
+# == error not_told "*i32"
+# error[F05]: `UNITS` has no value here
+#    --> conditions.py:148:23
+#     |
+# 148 |     tl.store(out + 1, UNITS)
+#     |                       ^^^^^ only the host knows which value the statement of line 132 leaves it
+#     |
+# help: give it with -c UNITS=VALUE, or define it once
 #
-# warning[F22]: `WIDTH` is defined twice; the last definition counts
-#    --> conditions.py:126:13
+# error[F05]: `CORES` has no value here
+#    --> conditions.py:149:23
 #     |
-# 126 |     WIDTH = tl.constexpr(32)
-#     |             ^^^^^^^^^^^^^^^^
+# 149 |     tl.store(out + 2, CORES)
+#     |                       ^^^^^ only the host knows which value the statement of line 139 leaves it
 #     |
-# help: only the host knows the condition around it; give the value with -c WIDTH=VALUE
-#
-# warning[F22]: `UNITS` is defined twice; the last definition counts
-#    --> conditions.py:133:13
-#     |
-# 133 |     UNITS = tl.constexpr(3)
-#     |             ^^^^^^^^^^^^^^^
-#     |
-# help: only the host knows the condition around it; give the value with -c UNITS=VALUE
-#
-# warning[F22]: `CORES` is defined twice; the last definition counts
-#    --> conditions.py:138:13
-#     |
-# 138 |     CORES = tl.constexpr(2)
-#     |             ^^^^^^^^^^^^^^^
-#     |
-# help: only the host knows the condition around it; give the value with -c CORES=VALUE
+# help: give it with -c CORES=VALUE, or define it once
+# == error of_default "*i32"
+# error[F05]: `OF_DEFAULT` has no value here
+#   --> conditions.py:97:23
+#    |
+# 97 |         tl.store(out, OF_DEFAULT)
+#    |                       ^^^^^^^^^^ only the host knows which value the statement of line 76 leaves it
+#    |
+# help: give it with -c OF_DEFAULT=VALUE, or define it once
 # == tile alike "*i32"
 # kernel @alike(v0 "out": ptr<i32>) warps(4) {
 # block0:
-#     v1 = const {value = 4} : i32 @156
-#     store v0, v1 @156
-#     return @155
+#     v1 = const {value = 4} : i32 @160
+#     store v0, v1 @160
+#     return @159
 # }
 # == error changed_in_a_branch "*i32"
 # error[F05]: `LIST` has no value here
-#    --> conditions.py:166:19
+#    --> conditions.py:170:19
 #     |
-# 166 |     tl.store(out, LIST[0])
-#     |                   ^^^^ line 161 changes it, or hands it to what may
+# 170 |     tl.store(out, LIST[0])
+#     |                   ^^^^ line 165 changes it, or hands it to what may
 #     |
 # help: give it with -c LIST=VALUE

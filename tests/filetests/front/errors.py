@@ -970,7 +970,7 @@ def warned(x, N: tl.constexpr):
 #     |
 # help: give its value with -c HOST=VALUE
 #
-# error[F12]: `SELF` of the module cannot be evaluated: `SELF` is defined by itself
+# error[F12]: `SELF` of the module cannot be evaluated: `SELF` is not defined yet
 #    --> errors.py:304:17
 #     |
 # 304 |     tl.store(x, SELF)

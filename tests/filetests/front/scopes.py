@@ -131,14 +131,6 @@ def of_the_host(out):
 #     |
 # help: give it with -c LIMIT=VALUE
 # == error of_the_host "*i32"
-# error[F05]: `TIMES` has no value here
-#    --> scopes.py:122:19
-#     |
-# 122 |     tl.store(out, TIMES)
-#     |                   ^^^^^ it is assigned where only the host knows what
-#     |
-# help: give it with -c TIMES=VALUE
-#
 # error[F05]: `REST` has no value here
 #    --> scopes.py:123:23
 #     |
@@ -161,11 +153,3 @@ def of_the_host(out):
 #     store v0, v1 @117
 #     return @116
 # }
-#
-# warning[F22]: `WIDTH` is defined twice; the last definition counts
-#    --> scopes.py:112:13
-#     |
-# 112 |     WIDTH = tl.constexpr(32)
-#     |             ^^^^^^^^^^^^^^^^
-#     |
-# help: only the host knows the condition around it; give the value with -c WIDTH=VALUE

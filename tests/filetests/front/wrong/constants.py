@@ -382,7 +382,7 @@ def odd_warps(x):
 #     |
 # help: give its value with -c RATIO=VALUE
 # == error defined_by_itself "*fp32"
-# error[F12]: `LOOP` of the module cannot be evaluated: `LOOP` is defined by itself
+# error[F12]: `LOOP` of the module cannot be evaluated: `LOOP` is not defined yet
 #    --> constants.py:111:17
 #     |
 # 111 |     tl.store(x, LOOP)

@@ -1,0 +1,190 @@
+//! Statements that can go several ways, and what they give a name in each: an `if`, a `try` or a `with` of which a part may run.
+
+use indexmap::IndexMap;
+use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtTry, WithItem};
+use ruff_text_size::{Ranged, TextRange};
+use rustc_hash::FxHashMap;
+
+use super::{Definition, Index, Param, Unknown, defined_twice, params};
+
+impl<'m> Index<'m> {
+    /// Reads what a statement does in each of the ways that it can go, of which one is without statements if none need be
+    /// gone. With `breaks_off` all but the first are gone after a part of the first.
+    pub(super) fn read_ways(
+        &mut self,
+        ways: &[Vec<&'m [Stmt]>],
+        range: TextRange,
+        breaks_off: bool,
+    ) {
+        let start = range.start();
+        let before: IndexMap<&'m str, Definition<'m>> = self
+            .names
+            .iter()
+            .map(|(name, definition)| (*name, definition.before(start)))
+            .collect();
+        let caught = self.caught;
+        let mut ends: Vec<IndexMap<&'m str, Definition<'m>>> = Vec::new();
+        let mut changed: Vec<&'m str> = Vec::new();
+        let unknown = Definition::Unknown(Unknown::Ways(range));
+        let mut torn = Vec::new();
+        for way in ways {
+            // What the ways read before have defined is not there.
+            let start = way
+                .first()
+                .and_then(|body| body.first())
+                .map_or(range.end(), Ranged::start);
+            for name in &changed {
+                let old = before.get(name).copied().filter(|_| !breaks_off);
+                self.define(name, old.unwrap_or(unknown), start, false);
+            }
+            let counts = |index: &Self| -> FxHashMap<&'m str, usize> {
+                index
+                    .all
+                    .iter()
+                    .map(|(name, all)| (*name, all.len()))
+                    .collect()
+            };
+            let known = counts(self);
+            self.caught = caught || breaks_off && ways.len() > 1;
+            way.iter().for_each(|body| self.read(body));
+            self.caught = caught;
+            let mut end = IndexMap::new();
+            for (name, count) in counts(self) {
+                let more = count - known.get(name).copied().unwrap_or(0);
+                if more > 0 {
+                    end.insert(name, self.names[name]);
+                    if !changed.contains(&name) {
+                        changed.push(name);
+                    }
+                    if more > 1 && ends.is_empty() && breaks_off {
+                        torn.push(name);
+                    }
+                }
+            }
+            ends.push(end);
+        }
+        if ways.len() < 2 {
+            return;
+        }
+        changed.sort_unstable();
+        for name in changed {
+            let mut given: Vec<Definition<'m>> = Vec::new();
+            for end in &ends {
+                // That it has no value is an error of Python for who asks for it.
+                let Some(definition) = end.get(name).or_else(|| before.get(name)).copied() else {
+                    continue;
+                };
+                if !given.iter().any(|other| other.is_same(definition)) {
+                    given.push(definition);
+                }
+            }
+            if torn.contains(&name) {
+                given.push(unknown);
+            }
+            let kernel = given.iter().rev().copied().find(Definition::is_kernel);
+            let definition = match (kernel, &*given) {
+                // It can be named; who does is warned.
+                (Some(kernel), many) => {
+                    if let (Definition::Function(f), [_, _, ..]) = (kernel, many) {
+                        self.twice.insert(name, defined_twice(f));
+                    }
+                    kernel
+                }
+                (None, [one]) => *one,
+                _ => {
+                    self.ways.insert((name, range), given);
+                    Definition::Ways(range)
+                }
+            };
+            self.define(name, definition, range.end(), false);
+        }
+    }
+
+    /// The handlers of a `try` behind which the module goes on.
+    pub(super) fn handlers(&self, s: &'m StmtTry) -> impl Iterator<Item = &'m [Stmt]> {
+        let handlers = s.handlers.iter();
+        let bodies = handlers.map(|ExceptHandler::ExceptHandler(handler)| &*handler.body);
+        bodies.filter(|body| !self.leaves(body))
+    }
+
+    /// Whether statements end the import of the module.
+    pub(super) fn leaves(&self, body: &[Stmt]) -> bool {
+        !self.caught && matches!(body.last(), Some(Stmt::Raise(_)))
+    }
+
+    /// Whether the module may go on behind a `try` or a `with` of which only a part has run.
+    pub(crate) fn breaks_off(&self, stmt: &'m Stmt) -> bool {
+        match stmt {
+            Stmt::Try(s) => self.handlers(s).next().is_some() && !self.is_sure(&s.body),
+            Stmt::With(s) => {
+                let through = |item: &'m WithItem| self.lets_through(&item.context_expr);
+                !s.items.iter().all(through) && !self.is_sure(&s.body)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether statements run to their end for certain.
+    fn is_sure(&self, body: &[Stmt]) -> bool {
+        body.iter().all(|stmt| match stmt {
+            Stmt::Import(s) => s.names.iter().all(|alias| is_there(&alias.name, None)),
+            Stmt::ImportFrom(s) => {
+                let module = s.module.as_ref().filter(|_| s.level == 0);
+                let names = &s.names;
+                module.is_some_and(|m| names.iter().all(|alias| is_there(m, Some(&alias.name))))
+            }
+            Stmt::Assign(s) => {
+                s.targets.iter().all(Expr::is_name_expr) && self.is_sure_value(&s.value)
+            }
+            Stmt::AnnAssign(s) => {
+                let value = s.value.as_deref();
+                s.target.is_name_expr()
+                    && s.annotation.is_name_expr()
+                    && value.is_none_or(|value| self.is_sure_value(value))
+            }
+            Stmt::FunctionDef(f) => {
+                let is_bare = |p: Param<'_>| p.default.is_none() && p.annotation.is_none();
+                f.decorator_list.is_empty() && f.returns.is_none() && params(f).all(is_bare)
+            }
+            Stmt::Pass(_) => true,
+            Stmt::Expr(s) => self.is_sure_value(&s.value),
+            _ => false,
+        })
+    }
+
+    fn is_sure_value(&self, value: &Expr) -> bool {
+        match value {
+            Expr::Name(name) => self.names.contains_key(name.id.as_str()),
+            Expr::Tuple(e) => e.elts.iter().all(|e| self.is_sure_value(e)),
+            Expr::List(e) => e.elts.iter().all(|e| self.is_sure_value(e)),
+            value => value.is_literal_expr(),
+        }
+    }
+
+    /// Whether exceptions leave the `with` of this context.
+    fn lets_through(&self, context: &'m Expr) -> bool {
+        let function = match context {
+            Expr::Call(call) => &*call.func,
+            other => other,
+        };
+        let path = self.path_of(function, 1, |name| self.names.get(name).copied());
+        let last = path.as_ref().and_then(|path| path.rsplit('.').next());
+        last.is_some_and(|last| !matches!(last, "suppress" | "raises" | "ExitStack"))
+    }
+}
+
+/// Modules of Python that kernels' files import.
+pub(crate) const STANDARD: &str = "\
+    math copy typing collections itertools functools operator os sys dataclasses enum logging warnings contextlib json re pprint \
+    inspect time abc types importlib pathlib random string platform __future__";
+
+/// Whether an import finds something for certain: a part of Python, or what the language here has.
+fn is_there(module: &str, member: Option<&str>) -> bool {
+    let first = module.split('.').next().unwrap_or(module);
+    match (first, member) {
+        ("triton", Some(member)) => crate::front::names::is_of_library(module, member),
+        ("triton", None) => matches!(module, "triton" | "triton.language"),
+        (first, None) => module == first && STANDARD.split_whitespace().any(|name| name == first),
+        (_, Some(_)) => false,
+    }
+}
