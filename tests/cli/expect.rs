@@ -210,7 +210,7 @@ def f(x, out, d):
         "for k in range(q):\n        tl.store(out, 1)",
         "while q > 7:\n        tl.store(out, q)\n        q = 0",
         "tl.atomic_cas(out, q, 1)",
-        "tl.store(out, tl.load(x + q, mask=q < 1, other=0))",
+        "tl.store(out, tl.load(x, mask=q < 1, other=0))",
     ] {
         let (code, said) = run(body, "5", "out = [any]");
         assert_eq!(code, Some(0), "{body}: {said}");
@@ -231,13 +231,13 @@ def f(x, out, d):
     // A value that is printed may be anything, and other lines are what they are.
     let prints = "tl.device_print(\"q\", q)\n    tl.device_print(\"d\", d)";
     for (d, expect, code) in [
-        ("5", "printed program (0, 0, 0): q 1", 0),
-        ("0", "printed program (0, 0, 0): d 0", 0),
-        ("0", "printed program (0, 0, 0): q -1", 1),
+        ("5", "printed pid (0, 0, 0) q: 1", 0),
+        ("0", "printed pid (0, 0, 0) d: 0", 0),
+        ("0", "printed pid (0, 0, 0) q: -1", 1),
     ] {
         let (found, said) = run(prints, d, expect);
         assert_eq!(found, Some(code), "{expect}: {said}");
-        let words = "q -1` is printed; line 7 divides an integer by zero, and what that gives is not defined";
+        let words = "q: -1` is printed; line 7 divides an integer by zero, and what that gives is not defined";
         assert_eq!(said.contains(words), code == 1, "{said}");
     }
 }
@@ -261,17 +261,17 @@ def f(N: tl.constexpr):
         let output = tilelift(&all, program);
         (output.status.code(), stdout(&output) + &stderr(&output))
     };
-    let (code, said) = run("8", "at 7");
-    let words = "interpreter does not print the line `at 7`; it prints `";
+    let (code, said) = run("8", "at: 7");
+    let words = "interpreter does not print the line `at: 7`; it prints `";
     assert!(code == Some(1) && said.contains(words), "{said}");
     // The one that was meant comes first.
     let first = said.split(words).nth(1).unwrap_or("");
     assert!(
-        first.split('`').next().unwrap_or("").ends_with("at 7"),
+        first.split('`').next().unwrap_or("").ends_with("at: 7"),
         "{said}"
     );
     assert!(said.contains(" and others, 8 in all"), "{said}");
-    let (_, said) = run("2", "at 7");
+    let (_, said) = run("2", "at: 7");
     assert!(!said.contains("in all"), "{said}");
 }
 
