@@ -174,7 +174,7 @@ mod tests {
     fn roles_change_no_result() {
         let mut random = Random::new(1);
         let mut formed = 0;
-        for seed in 0..32 {
+        for seed in 0..64 {
             let mut case = case(seed).expect("a kernel");
             let mut alone = case.func.clone();
             if !form_roles(&mut alone, case.target, &RESOURCES) {
