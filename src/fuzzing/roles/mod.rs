@@ -3,7 +3,7 @@
 //! Loops in loops and one behind the other, with bounds that are known or not, in which boxes are loaded for products at once or
 //! for those of inner loops, at coordinates that count, are carried, or stand in memory, and which run no time or more often, or end
 //! early. Sums go through branches and trade places, left factors stay in registers and change beside products of them
-//! ([`generator`]).
+//! (`generator`).
 //! Every pass leaves what the interpreter computes, and the emulator finds no race, no deadlock and the same bytes. Numbers are
 //! small and whole, so that sums are exact.
 
