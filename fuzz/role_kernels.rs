@@ -1,6 +1,6 @@
-//! Generated kernels whose warps have roles, written for a machine with a GPU that has no Rust.
+//! Generated kernels with products by warpgroups, written for a machine with a GPU that has no Rust.
 //!
-//! Each kernel of the target `roles` that gets roles is judged, compiled and executed on the emulator, and its launch is written to
+//! Each kernel of the target `roles` with such products, with roles or without, is judged, compiled and executed on the emulator, and its launch is written to
 //! the folder that `TILELIFT_LAUNCHES` names ([`crate::launches`]); `TILELIFT_FUZZ_KERNELS` says how many seeds are tried. Sums are of
 //! small whole numbers, so every byte must be the same.
 
@@ -24,13 +24,12 @@ const KERNELS: u64 = 200;
 /// The same if nobody names a folder.
 const FEW: u64 = 8;
 
-/// The kernel of a seed, if it has roles and the emulator executes it. What cannot be compiled or executed is found by the target `roles`.
+/// The kernel of a seed, if it has products by warpgroups and the emulator executes it. What cannot be compiled or executed is found by the target `roles`.
 fn write(folder: &Path, seed: u64) -> Option<()> {
     let mut case = roles::case(seed).ok()?;
     case.options.line_info = false;
     let kernel = compile(&case.func, case.target, &case.options).ok()?;
-    let has_roles = kernel.ptx.contains("mbarrier.arrive.shared");
-    if !has_roles {
+    if !kernel.ptx.contains("wgmma.mma_async") {
         return None;
     }
     let options = Options {
@@ -77,6 +76,6 @@ fn role_kernels() {
     let written = seeds(count)
         .filter_map(|seed| write(&folder.path, seed))
         .count();
-    println!("{written} kernels with roles");
+    println!("{written} kernels with products by warpgroups");
     folder.check(written);
 }

@@ -134,6 +134,8 @@ pub(crate) struct Output {
 struct Watch<'a> {
     show: &'a mut dyn FnMut(&str, Snapshot<'_>),
     verifies: bool,
+    /// What is asked of the rings that loops were scheduled with.
+    rings: fn(&TileFunction, bool) -> Result<(), VerifierErrors>,
 }
 
 impl Watch<'_> {
@@ -159,13 +161,16 @@ impl Watch<'_> {
         verify(func).map_err(|errors| internal(pass, &errors))
     }
 
-    /// The rings that loops were scheduled with: of kernels with roles in every compilation, so that none that hangs is launched.
     fn rings(&self, func: &TileFunction) -> Result<(), CompileError> {
-        let verified = match self.verifies {
-            true => verify_rings(func),
-            false => verify_roles(func),
-        };
-        verified.map_err(|errors| internal("schedule", &errors))
+        (self.rings)(func, self.verifies).map_err(|errors| internal("schedule", &errors))
+    }
+}
+
+/// Verifies rings: of kernels with roles in every compilation, so that none that hangs is launched.
+fn checked_rings(func: &TileFunction, verifies: bool) -> Result<(), VerifierErrors> {
+    match verifies {
+        true => verify_rings(func),
+        false => verify_roles(func),
     }
 }
 
@@ -187,12 +192,22 @@ pub(crate) fn run(
     options: &Options,
     show: &mut dyn FnMut(&str, Snapshot<'_>),
 ) -> Result<Output, CompileError> {
-    options.check(target).map_err(CompileError::Settings)?;
-    verify(func).map_err(CompileError::Invalid)?;
     let mut watch = Watch {
         show,
         verifies: options.verify_passes,
+        rings: checked_rings,
     };
+    run_watched(func, target, options, &mut watch)
+}
+
+fn run_watched(
+    func: &TileFunction,
+    target: Target,
+    options: &Options,
+    watch: &mut Watch<'_>,
+) -> Result<Output, CompileError> {
+    options.check(target).map_err(CompileError::Settings)?;
+    verify(func).map_err(CompileError::Invalid)?;
     let mut resources = ResourcePlan {
         shared_operands: !Choices::new(options.diversity, ChoiceSite::Sharing).chance(30),
         roles: options.roles,
@@ -208,7 +223,7 @@ pub(crate) fn run(
     let (tile, thread, done, shared, barriers, (ptx, ptx_version, machine)) = loop {
         let mut tile = func.clone();
         tile.param_hints.clone_from(&hints);
-        let done = match tile_passes(&mut tile, target, options, resources, &mut watch) {
+        let done = match tile_passes(&mut tile, target, options, resources, watch) {
             // A schedule that could hang is a bug of ours. Without roles nobody waits for a producer.
             Err(CompileError::Internal { .. })
                 if !options.verify_passes && resources.roles != Policy::Never =>
@@ -218,7 +233,7 @@ pub(crate) fn run(
             }
             done => done?,
         };
-        let (mut thread, shared) = expand_and_place(&tile, target, options, &mut watch)?;
+        let (mut thread, shared) = expand_and_place(&tile, target, options, watch)?;
         if let Err(error) = check_shared(shared, target, &tile, &thread) {
             let error = refusal.get_or_insert(error);
             match resources.less(&tile, shared, target.shared_limit()) {
@@ -228,8 +243,8 @@ pub(crate) fn run(
             continue;
         }
         ptx::check_params(&thread)?;
-        let barriers = order_accesses(&mut thread, &mut watch)?;
-        let mut code = machine_code(&thread, target, options, &mut watch)?;
+        let barriers = order_accesses(&mut thread, watch)?;
+        let mut code = machine_code(&thread, target, options, watch)?;
         let needed = code.2.needed_registers;
         let first = Target::most_registers(thread.cta_threads());
         let whole = tile.partitions.values().next();
@@ -287,6 +302,7 @@ pub(crate) fn promoted(
     let mut watch = Watch {
         show: &mut |_, _| {},
         verifies: options.verify_passes,
+        rings: checked_rings,
     };
     let mut func = func.clone();
     clean_passes(&mut func, target, options, &mut watch)?;
@@ -318,6 +334,7 @@ pub(crate) fn optimize(
     let mut watch = Watch {
         show: &mut show,
         verifies: options.verify_passes,
+        rings: checked_rings,
     };
     tile_passes(func, target, options, resources, &mut watch)
 }
@@ -357,6 +374,7 @@ fn tile_passes(
         let mut unseen = Watch {
             show: &mut |_, _| {},
             verifies: watch.verifies,
+            rings: watch.rings,
         };
         let promoted = fetch_passes(
             &mut several,
@@ -649,6 +667,10 @@ pub(crate) fn compile_thread(
     let mut watch = Watch {
         show: &mut |_, _| {},
         verifies: options.verify_passes,
+        rings: checked_rings,
     };
     machine_code(thread, target, options, &mut watch)
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,7 @@ pub(super) fn compare_fused(
     let options = interp::Options {
         step_limit: 20 * INTERPRETER_STEPS,
         split_fma: true,
+        split_dot: true,
         ..interp::Options::default()
     };
     let Ok((expected, _)) = interpret_with(before, case, &options) else {

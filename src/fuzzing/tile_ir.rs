@@ -227,7 +227,15 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
         };
         if let Some(expected) = expected {
             notes.push("compared before and after the passes");
-            compare(&expected, &after).map_err(|message| {
+            // Each product is apart from its accumulator on this side, too.
+            let apart = match has_products(&tile) {
+                true => Some(interpret(&tile, case, options.step_limit)),
+                false => None,
+            };
+            let apart = apart
+                .transpose()
+                .map_err(|error| fail("passes: undefined")(error.to_string()))?;
+            compare(&expected, apart.as_ref().unwrap_or(&after)).map_err(|message| {
                 fail("passes: other result")(format!("{message}\n{}", print(&tile)))
             })?;
         }
@@ -308,7 +316,8 @@ pub(super) fn is_step_limit(error: &interp::InterpError) -> bool {
 /// Types and contents of a launch's buffers.
 pub type Buffers = Vec<(Scalar, Vec<u8>)>;
 
-/// The buffers as the interpreter leaves them.
+/// The buffers as the interpreter leaves them, to be held against another kernel: each product apart from its accumulator, as passes
+/// take sums into products.
 ///
 /// # Errors
 ///
@@ -320,9 +329,16 @@ pub fn interpret(
 ) -> Result<Buffers, interp::InterpError> {
     let options = interp::Options {
         step_limit,
+        split_dot: true,
         ..interp::Options::default()
     };
     interpret_with(func, case, &options).map(|(buffers, _)| buffers)
+}
+
+/// Whether a kernel has products.
+pub(super) fn has_products(func: &TileFunction) -> bool {
+    let ops = [TileOp::Dot, TileOp::DotStart];
+    ops.iter().any(|&op| func.insts_with(op).next().is_some())
 }
 
 /// As [`interpret`] with options, and what was counted.

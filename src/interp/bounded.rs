@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::device_print::Record;
 use crate::ir::entities::Inst;
 use crate::ir::types::Scalar;
 
@@ -12,6 +13,8 @@ pub struct Bounded {
     pub elements: FxHashMap<u64, Distance>,
     /// Whether something was printed that has a bound.
     pub is_printed: bool,
+    /// Records that were printed of values that are not defined, and what these come from.
+    pub undefined_records: Vec<(Record, Cause)>,
 }
 
 /// How far an element of memory may be from what the interpreter left.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::bounded::Cause;
 use super::memory::MemoryError;
 use crate::ir::dfg::SourceLoc;
 use crate::ir::entities::{Inst, Slot};
@@ -219,11 +220,11 @@ pub enum InterpErrorKind {
         /// Number of the barrier, from 0.
         index: u64,
     },
-    /// What happens next depends on a value that is known within bounds only.
+    /// What happens next depends on a value that is known within bounds only; and what that comes from, if no bound follows for it.
     #[error(
         "what is executed or accessed here depends on a value that the bounds of the ops leave open"
     )]
-    Undecided,
+    Undecided(Option<Cause>),
     /// An op that only a machine can execute.
     #[error("`{0}` cannot be interpreted")]
     NotExecutable(&'static str),

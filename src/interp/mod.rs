@@ -83,6 +83,9 @@ pub struct Options {
     /// Compute `fma` as a product and a sum, each rounded. Contraction then changes no bit, so that what it makes of a
     /// kernel can be held against the kernel before it; see [`crate::tile::fuse_multiply_adds`].
     pub split_fma: bool,
+    /// Compute `dot` as the sum of products from zero and its sum with the accumulator, each rounded. What takes sums into
+    /// products then changes no bit.
+    pub split_dot: bool,
     /// Count the bytes of memory that are touched, [`Stats::bytes_read`] and [`Stats::bytes_written`]; costs one byte for each.
     pub count_bytes: bool,
 }
@@ -96,6 +99,7 @@ impl Default for Options {
             report_equal_writes: false,
             check_promises: true,
             split_fma: false,
+            split_dot: false,
             count_bytes: false,
         }
     }

@@ -98,6 +98,9 @@
 //! first); but of a factor below 2^-135 `tf32x3` may see 0, which times infinity is NaN, and of a NaN whose payload is all in
 //! bits that `tf32` drops, infinity. Sums of integers are exact, modulo 2^32. The interpreter sums in f64 and rounds once.
 //!
+//! An element of `acc` that is zero may be taken for the other zero: where all products are -0, the sum may be either. So what
+//! is added to a product from zero can become its accumulator.
+//!
 //! Of 8-bit floats `imprecise = n`, n being 32 or more, asks for less, as the units of sm_90a have it: 32 products and what they are
 //! added to are cut to 2^-13 of the largest of them, and their sum is cut likewise. So the result may be further off by
 //! 2^-13 (33 L + R) for each 32 products along K, where L is the largest of the sizes of these products and of what they are

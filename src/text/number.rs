@@ -100,6 +100,7 @@ pub(crate) fn parse(text: &str, elem: Elem) -> Result<u64, String> {
     let sign = 1 << (width - 1);
     match (text, format.infinity) {
         ("nan", _) => return Ok(format.nan),
+        ("-nan", _) => return Ok(format.nan | sign),
         ("inf", Some(bits)) => return Ok(bits),
         ("-inf", Some(bits)) => return Ok(bits | sign),
         ("inf" | "-inf", None) => return Err(format!("{elem} has no infinity")),

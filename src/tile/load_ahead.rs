@@ -53,8 +53,7 @@ pub fn load_ahead(func: &mut TileFunction) -> usize {
                 window.all.push((inst, true));
                 continue;
             }
-            let passes = is_load || data.is_pure() && data.class() != OpClass::Matrix;
-            if is_late || !passes {
+            if is_late || !(is_load || data.is_pure()) {
                 count += window.close(&mut list);
                 late.clear();
             }
@@ -162,7 +161,7 @@ mod tests {
         fixed_point(load_ahead, &kernel(body));
     }
 
-    /// What reads behind a store, addresses that come out of the conversion, a conversion within the warp, one of what no load of the block
+    /// What reads behind a store, whether that waits or not, addresses that come out of the conversion, a conversion within the warp, one of what no load of the block
     /// brought, and a sum that waits for all.
     #[test]
     fn loads_that_gain_nothing_or_must_not_move_stay() {
@@ -173,6 +172,14 @@ mod tests {
                 store v6, v4
                 v7 = load v6 : f32[64; #1]
                 store v6, v7",
+            "v3 = load v2 : f32[64; #0]
+                v4 = convert_layout v3 : f32[64; #1]
+                v6 = splat v1 : ptr<f32>[64; #1]
+                v5 = const {value = 1.0} : f32[64; #1]
+                store v6, v5
+                v7 = load v6 : f32[64; #1]
+                v8 = fadd v4, v7 : f32[64; #1]
+                store v6, v8",
             "v3 = load v2 : f32[64; #0]
                 v4 = convert_layout v3 : f32[64; #1]
                 v5 = fptosi v4 : i32[64; #1]

@@ -436,6 +436,8 @@ mod tests {
         let each = (length * heads / ctas) as usize;
         let mut programs: Vec<u32> = (0..length * heads).collect();
         programs.sort_by_key(|&program| turns[program as usize]);
+        // The first round goes forwards: the first CTA begins with the longest of the first head.
+        assert_eq!(programs[0], length - 1);
         for own in programs.chunks(each) {
             let work: u32 = own.iter().map(|program| program % length).sum();
             let mean = heads * length * (length - 1) / 2 / ctas;

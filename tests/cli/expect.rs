@@ -1,7 +1,9 @@
 //! What `tilelift run` says of elements that nothing is known of, and of what a line expects.
 
+use std::path::Path;
+
 use super::run::sum;
-use super::{KERNEL, stderr, stdout, tilelift};
+use super::{Folder, KERNEL, stderr, stdout, tilelift};
 
 /// What cannot be compared is counted, with the division that it comes from.
 #[test]
@@ -93,10 +95,184 @@ def normalise(x, out, N: tl.constexpr):
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
     let words = "`out`: 2 elements are other numbers and have no bound; the first is [0]";
     assert!(errors.contains(words), "{errors}");
-    for list in ["[any,any,any,any]", "[nan,nan,nan,any]"] {
+    for list in ["[any,any,any,any]", "[nan,-nan,nan,any]"] {
         let output = run(list);
         assert!(output.status.success(), "{list}: {}", stderr(&output));
     }
+}
+
+/// A file is judged as a list is.
+#[test]
+fn files_state_no_more_than_lists() {
+    let program = "import triton
+import triton.language as tl
+
+
+@triton.jit
+def f(x, out, d, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.where(i < 6, tl.load(x + i) // d, 5))
+
+
+@triton.jit
+def normalise(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(out + i, v / tl.sqrt(tl.sum(v * v)))
+";
+    let folder = Folder::new();
+    let run = |kernel: &str, signature: &str, args: &str, save: Option<&Path>| {
+        let mut all = vec![
+            "run", "-", "--lang", "py", "-t", "sm_80", "-n", kernel, "-s", signature, "--args",
+            args,
+        ];
+        let save = save.map(|file| format!("out={}", file.display()));
+        all.extend(save.iter().flat_map(|save| ["--save", save]));
+        let output = tilelift(&all, program);
+        (output.status.code(), stdout(&output) + &stderr(&output))
+    };
+    let ints = "*i32, *i32, i32, 8";
+    let file = folder.0.path().join("ints.npy");
+    let by = |d: &str| {
+        format!(
+            "grid(1) x=i32[8] iota(-3) out=i32[8] poison d={d} ; expect out = @\"{}\"",
+            file.display()
+        )
+    };
+    let args = |d: &str| by(d).split(" ;").next().unwrap_or("").to_owned();
+    let (code, said) = run("f", ints, &args("0"), Some(&file));
+    assert_eq!(code, Some(0), "{said}");
+    // The very numbers of the interpreter are not right either.
+    let (code, said) = run("f", ints, &by("0"), None);
+    let words = "`out`: 6 elements are stated that are not defined; the first is [0]; line 8 divides an integer by zero, and what that \
+                 gives is not defined: state a list with `any` in their place";
+    assert!(code == Some(1) && said.contains(words), "{said}");
+    let (code, said) = run("f", ints, &args("2"), Some(&file));
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run("f", ints, &by("2"), None);
+    assert_eq!(code, Some(0), "{said}");
+    // Numbers without a bound are the interpreter's, or are not judged.
+    let floats = "*fp32, *fp32, 4";
+    let file = folder.0.path().join("floats.npy");
+    let of = |x: &str, expect: &str| {
+        let path = file.display();
+        format!("grid(1) x=f32[4] {x} out=f32[4] poison ; expect out = @\"{path}\"{expect}")
+    };
+    let args = |x: &str| of(x, "").split(" ;").next().unwrap_or("").to_owned();
+    for (saved, code) in [("const(1)", Some(1)), ("zeros", Some(0))] {
+        let (_, said) = run("normalise", floats, &args(saved), Some(&file));
+        assert!(!said.contains("error"), "{said}");
+        let (found, said) = run("normalise", floats, &of("zeros", ""), None);
+        let words = "`out`: 4 elements are other numbers and have no bound; the first is [0]";
+        assert_eq!(found, code, "{said}");
+        assert_eq!(said.contains(words), code == Some(1), "{said}");
+    }
+}
+
+/// What no executor can be right about decides what happens: then nothing can be expected.
+#[test]
+fn what_is_not_defined_decides_nothing_that_is_expected() {
+    let kernel = |body: &str| {
+        format!(
+            "import triton
+import triton.language as tl
+
+
+@triton.jit
+def f(x, out, d):
+    q = tl.load(x) // d
+    {body}
+"
+        )
+    };
+    let run = |body: &str, d: &str, expect: &str| {
+        let args = format!("grid(1) x=i32[1] [5] out=i32[1] zeros d={d} ; expect {expect}");
+        let all = [
+            "run",
+            "-",
+            "--lang",
+            "py",
+            "-t",
+            "sm_80",
+            "-n",
+            "f",
+            "-s",
+            "*i32, *i32, i32",
+            "--args",
+            &args,
+        ];
+        let output = tilelift(&all, &kernel(body));
+        (output.status.code(), stdout(&output) + &stderr(&output))
+    };
+    for body in [
+        "if q > 7:\n        tl.store(out, 1)",
+        "tl.store(out, 1, mask=q > 7)",
+        "for k in range(q):\n        tl.store(out, 1)",
+        "while q > 7:\n        tl.store(out, q)\n        q = 0",
+        "tl.atomic_cas(out, q, 1)",
+        "tl.store(out, tl.load(x, mask=q < 1, other=0))",
+    ] {
+        let (code, said) = run(body, "5", "out = [any]");
+        assert_eq!(code, Some(0), "{body}: {said}");
+        // Whatever is stated, the interpreter's own number too.
+        let refused = ["[0]", "[1]", "[-1]"].map(|list| run(body, "0", &format!("out = {list}")));
+        for (code, said) in &refused {
+            assert_eq!(*code, Some(1), "{body}: {said}");
+        }
+        let words = "nothing that is stated of `out` is right: what line ";
+        let because = "; line 7 divides an integer by zero, and what that gives is not defined";
+        let says = |said: &String| said.contains(words) && said.contains(because);
+        assert!(
+            refused.iter().all(|(_, said)| says(said)),
+            "{body}: {}",
+            refused[0].1
+        );
+    }
+    // A value that is printed may be anything, and other lines are what they are.
+    let prints = "tl.device_print(\"q\", q)\n    tl.device_print(\"d\", d)";
+    for (d, expect, code) in [
+        ("5", "printed pid (0, 0, 0) q: 1", 0),
+        ("0", "printed pid (0, 0, 0) d: 0", 0),
+        ("0", "printed pid (0, 0, 0) q: -1", 1),
+    ] {
+        let (found, said) = run(prints, d, expect);
+        assert_eq!(found, Some(code), "{expect}: {said}");
+        let words = "q: -1` is printed; line 7 divides an integer by zero, and what that gives is not defined";
+        assert_eq!(said.contains(words), code == 1, "{said}");
+    }
+}
+
+/// A line that is not printed is told beside those that are.
+#[test]
+fn what_is_printed_instead_is_said() {
+    let program = "import triton
+import triton.language as tl
+
+
+@triton.jit
+def f(N: tl.constexpr):
+    tl.device_print(\"at\", tl.arange(0, N))
+";
+    let run = |count: &str, expect: &str| {
+        let args = format!("grid(1) ; expect printed {expect}");
+        let all = [
+            "run", "-", "--lang", "py", "-t", "sm_80", "-n", "f", "-s", count, "--args", &args,
+        ];
+        let output = tilelift(&all, program);
+        (output.status.code(), stdout(&output) + &stderr(&output))
+    };
+    let (code, said) = run("8", "at: 7");
+    let words = "interpreter does not print the line `at: 7`; it prints `";
+    assert!(code == Some(1) && said.contains(words), "{said}");
+    // The one that was meant comes first.
+    let first = said.split(words).nth(1).unwrap_or("");
+    assert!(
+        first.split('`').next().unwrap_or("").ends_with("at: 7"),
+        "{said}"
+    );
+    assert!(said.contains(" and others, 8 in all"), "{said}");
+    let (_, said) = run("2", "at: 7");
+    assert!(!said.contains("in all"), "{said}");
 }
 
 /// What no executor can be right about is told wherever it goes, and cannot be expected.

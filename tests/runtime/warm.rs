@@ -244,6 +244,27 @@ mod by_driver {
         serve(DeviceOptions::plain(), cache(folder), record, true)
     }
 
+    /// A command that starts the worker and writes down that it did.
+    #[cfg(unix)]
+    fn counted_worker(folder: &Path) -> std::path::PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = folder.join("worker.sh");
+        let text = format!(
+            "#!/bin/sh\necho \"$@\" >> '{}'\nexec '{}' \"$@\"\n",
+            folder.join("started").display(),
+            env!("CARGO_BIN_EXE_tilelift")
+        );
+        std::fs::write(&path, text).expect("writable");
+        let may_run = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&path, may_run).expect("it is ours");
+        path
+    }
+
+    #[cfg(not(unix))]
+    fn counted_worker(_: &Path) -> std::path::PathBuf {
+        env!("CARGO_BIN_EXE_tilelift").into()
+    }
+
     /// In one process the manifest is recorded and warmed by other processes, in the next one all is there.
     #[test]
     fn assembled_by_processes_it_is_loaded_by_the_application() {
@@ -267,8 +288,7 @@ mod by_driver {
                 step => {
                     let mut warm = Warm::new(cache(&folder.join("cache")));
                     warm.jobs = 2;
-                    warm.worker =
-                        (step == "processes").then(|| env!("CARGO_BIN_EXE_tilelift").into());
+                    warm.worker = (step == "processes").then(|| counted_worker(folder));
                     let manifest = Manifest::read(&path).expect("it was recorded");
                     let report = warm.run(&manifest, &|_, _| {});
                     let refused = std::env::var("STUB_REFUSE").is_ok();
@@ -282,6 +302,15 @@ mod by_driver {
                         if refused { 1 } else { CODES },
                         "{report:?}"
                     );
+                    // What is made takes time.
+                    for row in &report.rows {
+                        let is_made = row.code == Some(Origin::Made);
+                        assert!(!is_made || !row.assemble.is_zero(), "{row:?}");
+                    }
+                    // Each thread keeps the worker that it has started.
+                    let started = std::fs::read_to_string(folder.join("started"));
+                    let started = started.unwrap_or_default();
+                    assert!(started.lines().count() <= warm.jobs, "{started}");
                     let problem = report.rows[0].problem.clone().unwrap_or_default();
                     assert_eq!(problem.contains("refused"), refused, "{problem}");
                 }
@@ -300,6 +329,7 @@ mod by_driver {
             let log = run(test, &role(how), &[("STUB_REFUSE", ".entry add(")]);
             assert_eq!(log.unwrap_or_default().matches("assemble").count(), 1);
             std::fs::remove_dir_all(folder.path().join("cache")).expect("it is there");
+            let _ = std::fs::remove_file(folder.path().join("started"));
             let log = run(test, &role(how), &[]).unwrap_or_default();
             assert_eq!(log.matches("assemble").count(), CODES, "{how}: {log}");
             let log = run(test, &role("start"), &[]).unwrap_or_default();

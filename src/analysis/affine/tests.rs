@@ -149,6 +149,39 @@ fn blocks_reach_to_their_last_element() {
     assert_eq!((range.lo, range.hi), (zero, end));
 }
 
+/// What a loop carries is a sum in itself.
+#[test]
+fn blocks_that_loops_carry_reach_to_their_last_element() {
+    let text = "kernel @k(v0: i32) warps(4) {
+        block0:
+            v1 = const {value = 0} : i32
+            v2 = const {value = 1} : i32
+            v3 = arange {start = 0} : i32[64]
+            v4 = const {value = 64} : i32[64]
+            v5 = for v1, v0, v2, v3 : i32[64] {
+            block1(v6: i32, v7: i32[64]):
+                v8 = iadd v7, v4 : i32[64]
+                yield v8
+            }
+            return
+        }";
+    let func = parse_tile(text).expect("a kernel");
+    let order = ProgramOrder::compute(&func);
+    let mut forms = Forms::new(&func, &order);
+    let axis = Axis::compute(&func);
+    let mut hosts = Hosts::default();
+    let [zero, sixty_four, last] = [0, 64, 63].map(|n| hosts.number(n));
+    let mut reach = Reach::new(&mut forms, &axis, &mut hosts);
+    let counter = reach.range(value(6)).expect("it has bounds");
+    let range = reach.range(value(7)).expect("it has bounds");
+    assert_eq!(range.lo, zero);
+    // The last round begins 64 times the counter in front of where it ends.
+    let before = reach.hosts.mul(counter.hi, sixty_four);
+    let end = reach.hosts.add(before, last);
+    let other = reach.hosts.add(last, before);
+    assert!([end, other].contains(&range.hi), "{range:?}");
+}
+
 #[test]
 fn what_nobody_knows_has_the_range_of_its_type() {
     let text = "kernel @k(v0: ptr<i8>, v1: ptr<i32>) warps(4) {

@@ -4,6 +4,45 @@
 //! guard leaves. Beside values, "holds a defined value" is computed for each lane: a result is
 //! defined if all operands are.
 
+/// A pattern for the instructions that a whole warp executes together.
+macro_rules! of_whole_warp {
+    () => {
+        Op::LoadMatrices { .. }
+            | Op::StoreMatrices { .. }
+            | Op::TurnMatrix { .. }
+            | Op::Multiply { .. }
+            | Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. }
+            | Op::Registers { .. }
+    };
+}
+
+/// A pattern for those that the lanes of a mask execute together.
+macro_rules! of_members {
+    ($mask:pat) => {
+        Op::Shuffle { mask: $mask, .. }
+            | Op::Vote { mask: $mask, .. }
+            | Op::Match { mask: $mask, .. }
+            | Op::Redux { mask: $mask, .. }
+            | Op::Elect { mask: $mask, .. }
+            | Op::WarpBarrier { mask: $mask }
+    };
+}
+
+/// A pattern for all that lanes execute together, which `step` does.
+macro_rules! of_lanes_together {
+    () => {
+        Op::Phase { .. }
+            | Op::Barrier { .. }
+            | Op::ClusterArrive { .. }
+            | Op::ClusterWait { .. }
+            | of_whole_warp!()
+            | of_members!(_)
+    };
+}
+
 mod access;
 mod atomic;
 mod barrier;
@@ -29,31 +68,6 @@ use super::inst::{BoolOp, Dst, Inst, Op, PredSrc, Special, Src};
 use super::race::{Observer, lanes};
 use super::sched::{CtaState, Machine, StepResult, Trouble};
 use super::warp::{State, Warp};
-
-/// A pattern for the instructions that lanes execute together, which `step` does.
-macro_rules! of_lanes_together {
-    () => {
-        Op::Phase { .. }
-            | Op::Barrier { .. }
-            | Op::Shuffle { .. }
-            | Op::Vote { .. }
-            | Op::Match { .. }
-            | Op::Redux { .. }
-            | Op::Elect { .. }
-            | Op::WarpBarrier { .. }
-            | Op::LoadMatrices { .. }
-            | Op::StoreMatrices { .. }
-            | Op::TurnMatrix { .. }
-            | Op::Multiply { .. }
-            | Op::GroupProduct(_)
-            | Op::GroupFence
-            | Op::GroupCommit
-            | Op::GroupWait { .. }
-            | Op::Registers { .. }
-            | Op::ClusterArrive { .. }
-            | Op::ClusterWait { .. }
-    };
-}
 
 impl Warp {
     /// Writes a lane of a destination.

@@ -30,21 +30,8 @@ impl Machine<'_> {
             Op::ClusterArrive { aligned, .. } | Op::ClusterWait { aligned } => {
                 return self.cluster_barrier(cta, warp, group, inst, *aligned);
             }
-            Op::LoadMatrices { .. }
-            | Op::StoreMatrices { .. }
-            | Op::TurnMatrix { .. }
-            | Op::Multiply { .. }
-            | Op::GroupProduct(_)
-            | Op::GroupFence
-            | Op::GroupCommit
-            | Op::GroupWait { .. }
-            | Op::Registers { .. } => return self.matrix(cta, warp, group, inst),
-            Op::Shuffle { mask, .. }
-            | Op::Vote { mask, .. }
-            | Op::Match { mask, .. }
-            | Op::Redux { mask, .. }
-            | Op::Elect { mask, .. }
-            | Op::WarpBarrier { mask } => *mask,
+            of_whole_warp!() => return self.matrix(cta, warp, group, inst),
+            of_members!(mask) => *mask,
             _ => unreachable!("called for collective instructions only"),
         };
         let (group, members) = self.members(cta, warp, group, mask)?;

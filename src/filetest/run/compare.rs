@@ -184,23 +184,19 @@ pub(super) fn unbounded(scalar: Scalar, distances: &Distances) -> (usize, Option
     })
 }
 
-/// The first element of which nothing is known and that is another number than the reference has, and how many there are.
-pub(super) fn open_and_other(
+/// Whether nothing is known of an element, and it is another number than the reference has.
+pub(super) fn is_open_and_other(
     scalar: Scalar,
-    distances: &Distances,
+    distance: &Distance,
     stated: &Contents,
     reference: &Contents,
-) -> Option<(usize, usize)> {
-    let is_other = |&i: &usize| match (stated.get(i), reference.get(i)) {
-        (Some(e), Some(f)) => {
-            let is_open = distances.get(&i).is_some_and(|d| is_open(scalar, d));
-            is_open && !is_within(scalar, Bound::Exact, e, f)
-        }
-        _ => false,
+    i: usize,
+) -> bool {
+    let both = [stated, reference].map(|held| (i < held.len()).then(|| held.get(i)).flatten());
+    let [Some(e), Some(f)] = both else {
+        return false;
     };
-    let mut others = stated.differing(reference).flatten().filter(is_other);
-    let first = others.next()?;
-    Some((first, 1 + others.count()))
+    is_open(scalar, distance) && !is_within(scalar, Bound::Exact, e, f)
 }
 
 /// How many elements are made of what is not defined, and what the first of them comes from.

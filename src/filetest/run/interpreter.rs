@@ -6,8 +6,8 @@ use super::exec::{
     allocated, failed,
 };
 use super::named::named_address;
-use crate::device_print::{self, Site};
-use crate::interp;
+use crate::device_print::{self, Log, Site};
+use crate::interp::{self, Cause};
 use crate::ir::function::TileFunction;
 
 /// Memory of the interpreter that holds the buffers, and the address for each argument.
@@ -110,6 +110,8 @@ pub(super) struct Stated {
     pub(super) distances: Vec<Distances>,
     /// Whether lines that are printed may differ as well.
     pub(super) is_printed: bool,
+    /// Lines that are printed of values that are not defined, and what these come from.
+    pub(super) undefined_lines: Vec<(String, Cause)>,
 }
 
 /// The bounds of a job that the interpreter has run to its end, or why there are none.
@@ -117,10 +119,10 @@ pub(super) fn stated(job: &Job<'_>) -> Result<Stated, interp::InterpError> {
     let mut distances: Vec<Distances> = vec![Distances::default(); job.args.len()];
     let Ok((mut memory, addresses)) = interpreted(job.args) else {
         // It ran before; without memory nothing is known, and everything exact.
-        let is_printed = false;
         return Ok(Stated {
             distances,
-            is_printed,
+            is_printed: false,
+            undefined_lines: Vec::new(),
         });
     };
     let bounded = interpret(job, &addresses, |launch, options| {
@@ -142,9 +144,14 @@ pub(super) fn stated(job: &Job<'_>) -> Result<Stated, interp::InterpError> {
         let own = bounded.elements.iter().filter(|(a, _)| inside.contains(*a));
         distances.extend(own.map(|(&address, &it)| (((address - start) / size) as usize, it)));
     }
+    let sites = device_print::sites(job.func);
+    let sites: Vec<Site> = sites.into_iter().map(|(_, site)| site).collect();
+    let (records, causes) = bounded.undefined_records.into_iter().unzip();
+    let lines = Printed::of(&Log { records, lost: 0 }, &sites).lines;
     Ok(Stated {
         distances,
         is_printed: bounded.is_printed,
+        undefined_lines: lines.into_iter().zip::<Vec<Cause>>(causes).collect(),
     })
 }
 

@@ -1,19 +1,31 @@
 //! What others leave against what the reference leaves: bit for bit first, and where that fails within the bounds of ops.
 
-use super::against_reference::{Line, compare_printed};
-use super::compare::{Bound, Mismatch, compare_buffers, open_and_other, unbounded, undefined};
+use super::against_reference::{Line, SHOWN, compare_printed};
+use super::compare::{
+    Bound, Mismatch, compare_buffers, is_open_and_other, is_undefined, unbounded, undefined,
+};
 use super::exec::{ArgValue, At, Contents, Finished, Job};
 use super::interpreter::{self, Stated};
 use super::parse_line::Expect;
 use super::summary::Summary;
 use super::{place_of, stated};
-use crate::interp::{Cause, InterpErrorKind, Open};
+use crate::interp::{Cause, Distance, InterpErrorKind, Open};
 use crate::ir::ops::TileOp;
 use crate::text::parse::Pos;
-use crate::text::quote::quoted;
+use crate::text::quote::{quoted, quoted_within};
+
+/// Lines that a message shows.
+const PRINTED: usize = 3;
 
 /// A place and a message.
 type Complaint = (Pos, String);
+
+/// Why nothing follows from the ops.
+struct Unknown {
+    message: String,
+    /// The line in which a value that is not defined decides what happens, and what that comes from.
+    undefined: Option<(u32, Cause)>,
+}
 
 /// Holds what others leave against the reference of a line.
 pub(super) struct Judge<'j> {
@@ -23,7 +35,7 @@ pub(super) struct Judge<'j> {
     reference: &'j Finished,
     /// What follows from the ops, or why nothing does. It is found when something differs or is not defined, which is seldom, at the
     /// price of another run.
-    known: Option<Result<Stated, String>>,
+    known: Option<Result<Stated, Unknown>>,
     /// Whether elements were not compared, where no bound follows for them.
     is_open: bool,
 }
@@ -57,14 +69,6 @@ impl<'j> Judge<'j> {
         name: &str,
         buffers: Vec<Option<Contents>>,
     ) -> Result<bool, Complaint> {
-        let reference = self.reference;
-        if let Expect::Values(_, texts) = expect
-            && reference.undefined.is_some()
-        {
-            let place = place_of(self.line.note, name);
-            self.check_defined(name, texts)
-                .map_err(|message| (place, message))?;
-        }
         let stated = Finished {
             buffers,
             // It says nothing about what was printed.
@@ -72,72 +76,127 @@ impl<'j> Judge<'j> {
             variant: String::new(),
             undefined: None,
         };
-        let is_same = self.compare(&stated, reference)?;
-        if !is_same && matches!(expect, Expect::Values(..)) {
+        let reference = self.reference;
+        if reference.undefined.is_some() || self.differ(None, &stated, reference).is_err() {
             let place = place_of(self.line.note, name);
-            self.check_bounded(name, &stated)
+            self.check_right(expect, name, &stated)
                 .map_err(|message| (place, message))?;
         }
-        Ok(is_same)
+        self.compare(&stated, reference)
     }
 
-    /// An error for other numbers than the reference has where no bound says whether they are right.
-    fn check_bounded(&self, name: &str, stated: &Finished) -> Result<(), String> {
+    /// An error for numbers that are stated where none is right, and for other numbers than the reference has where no bound says
+    /// whether they are right.
+    fn check_right(
+        &mut self,
+        expect: &Expect,
+        name: &str,
+        stated: &Finished,
+    ) -> Result<(), String> {
         let index = self.job.args.iter().position(|arg| arg.name == name);
-        let (Some(Ok(known)), Some(index)) = (&self.known, index) else {
+        let Some(index) = index else {
             return Ok(());
         };
-        let distances = &known.distances[index];
-        let buffers = [&stated.buffers[index], &self.reference.buffers[index]];
-        let (ArgValue::Buffer { scalar, .. }, [Some(stated), Some(found)], Bound::Stated) =
-            (&self.job.args[index].it, buffers, self.bounds[index])
+        let bound = self.bounds[index];
+        let reference = self.reference;
+        let name = quoted(name);
+        self.check_decided(&format!("`{name}`"))?;
+        let buffers = [&stated.buffers[index], &reference.buffers[index]];
+        let (Some(Ok(known)), ArgValue::Buffer { scalar, .. }, [Some(stated), Some(found)]) =
+            (&self.known, &self.job.args[index].it, buffers)
         else {
             return Ok(());
         };
-        let Some((first, count)) = open_and_other(*scalar, distances, stated, found) else {
-            return Ok(());
-        };
-        let cause = distances.get(&first).and_then(|distance| distance.cause);
-        let because = self.because(cause);
-        Err(format!(
-            "`{}`: {count} elements are other numbers and have no bound; the first is [{first}]{because}: state `any` in their place, or \
-             `expect {} within BOUND`",
-            quoted(name),
-            quoted(name)
-        ))
-    }
-
-    /// An error for numbers that are stated where none is right.
-    fn check_defined(&mut self, name: &str, texts: &[String]) -> Result<(), String> {
-        let index = self.job.args.iter().position(|arg| arg.name == name);
-        let (Ok(known), Some(index)) = (self.known(), index) else {
-            return Ok(());
-        };
         let distances = &known.distances[index];
-        let Some((first, count)) = stated::undefined(texts, distances) else {
+        let is_wrong = |i: usize, distance: &Distance| {
+            stated::is_stated(expect, i)
+                && (is_undefined(distance)
+                    || bound == Bound::Stated
+                        && is_open_and_other(*scalar, distance, stated, found, i))
+        };
+        let wrong = distances.iter().filter(|&(&i, it)| is_wrong(i, it));
+        let Some((first, distance)) = wrong.clone().min_by_key(|(i, _)| **i) else {
             return Ok(());
         };
-        let cause = distances.get(&first).and_then(|distance| distance.cause);
-        let because = self.because(cause);
+        let count = wrong.count();
+        let because = self.because(distance.cause);
+        let any = match expect {
+            Expect::File(..) => "state a list with `any` in their place",
+            _ => "state `any` in their place",
+        };
+        let (what, advice) = match is_undefined(distance) {
+            true => ("are stated that are not defined", any.to_owned()),
+            false => (
+                "are other numbers and have no bound",
+                format!("{any}, or `expect {name} within BOUND`"),
+            ),
+        };
         Err(format!(
-            "`{}`: {count} elements are stated that are not defined; the first is [{first}]{because}: state `any` in their place",
-            quoted(name)
+            "`{name}`: {count} elements {what}; the first is [{first}]{because}: {advice}"
         ))
     }
 
-    fn known(&mut self) -> &Result<Stated, String> {
+    /// An error for whatever is stated where what is not defined decides what happens.
+    fn check_decided(&mut self, what: &str) -> Result<(), String> {
+        let Err(Unknown {
+            undefined: Some((line, cause)),
+            ..
+        }) = *self.known()
+        else {
+            return Ok(());
+        };
+        let because = self.because(Some(cause));
+        Err(format!(
+            "nothing that is stated of {what} is right: what line {line} executes or accesses is open{because}"
+        ))
+    }
+
+    /// A line that is expected to be printed: the reference prints it, and not of a value that is not defined.
+    pub(super) fn printed(&mut self, line: &str) -> Result<(), String> {
+        let all = self.reference.printed.iter().flat_map(|it| &it.lines);
+        let printed = all.clone().filter(|&it| it == line).count();
+        if printed == 0 {
+            return Err(not_printed(line, all));
+        }
+        if self.reference.undefined.is_none() {
+            return Ok(());
+        }
+        let shown = quoted_within(line, SHOWN);
+        self.check_decided("what is printed")?;
+        let Ok(known) = self.known() else {
+            return Ok(());
+        };
+        let undefined = known.undefined_lines.iter().filter(|(it, _)| it == line);
+        let Some(&(_, cause)) = undefined.clone().next() else {
+            return Ok(());
+        };
+        match undefined.count() < printed {
+            true => Ok(()),
+            false => Err(format!("`{shown}` is printed{}", self.because(Some(cause)))),
+        }
+    }
+
+    fn known(&mut self) -> &Result<Stated, Unknown> {
         let (job, line) = (&self.job, self.line);
         self.known.get_or_insert_with(|| {
             interpreter::stated(job).map_err(|error| match error.kind {
-                InterpErrorKind::Undecided => {
+                InterpErrorKind::Undecided(cause) => {
                     let (pos, _) = line.place(error.place.inst.map(|(inst, _)| At::Inst(inst)));
-                    format!(
+                    let message = format!(
                         "no bounds follow from the ops, as what line {} executes or accesses depends on a value that they leave \
                          open: state `expect NAME within BOUND`",
                         pos.line
-                    )
+                    );
+                    let undefined = cause.filter(|cause| cause.why.is_undefined());
+                    Unknown {
+                        message,
+                        undefined: undefined.map(|cause| (pos.line, cause)),
+                    }
                 }
-                kind => format!("no bounds follow from the ops: {kind}"),
+                kind => Unknown {
+                    message: format!("no bounds follow from the ops: {kind}"),
+                    undefined: None,
+                },
             })
         })
     }
@@ -147,7 +206,7 @@ impl<'j> Judge<'j> {
             return Ok(true);
         };
         let by_ops = self.bounds.contains(&Bound::Stated);
-        if let Err(why) = self.known() {
+        if let Err(Unknown { message: why, .. }) = self.known() {
             let why = match by_ops {
                 true => format!("; {why}"),
                 false => String::new(),
@@ -261,4 +320,28 @@ impl<'j> Judge<'j> {
             }
         }
     }
+}
+
+/// What to say where a line is not printed: those that are, the nearest first.
+fn not_printed<'l>(line: &str, all: impl Iterator<Item = &'l String>) -> String {
+    let mut lines: Vec<&String> = all.collect();
+    let count = lines.len();
+    lines.sort_by_key(|it| !it.contains(line));
+    lines.dedup();
+    let more = match lines.len() {
+        0..=PRINTED => String::new(),
+        _ => format!(" and others, {count} in all"),
+    };
+    let shown = lines.iter().take(PRINTED);
+    let shown: Vec<String> = shown
+        .map(|it| format!("`{}`", quoted_within(it, SHOWN)))
+        .collect();
+    let instead = match shown.is_empty() {
+        true => "it prints nothing".to_owned(),
+        false => format!("it prints {}{more}", shown.join(", ")),
+    };
+    format!(
+        "interpreter does not print the line `{}`; {instead}",
+        quoted_within(line, SHOWN)
+    )
 }

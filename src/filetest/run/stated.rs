@@ -1,6 +1,6 @@
 //! What a line states of a buffer: its elements, or a file that another program left.
 
-use super::compare::{Bound, Distances, compare_buffers, is_undefined};
+use super::compare::{Bound, compare_buffers};
 use super::exec::{ArgValue, Argument, Contents};
 use super::parse_line::{Expect, RunLine};
 use super::{Setup, bound_of, files};
@@ -75,13 +75,14 @@ pub(super) fn compare(
     Ok(())
 }
 
-/// The first element of a list that is stated and not defined, and how many there are.
-pub(super) fn undefined(texts: &[String], distances: &Distances) -> Option<(usize, usize)> {
-    let is_meant = |(i, text): &(usize, &String)| {
-        let is_stated = !matches!(text.as_str(), UNWRITTEN | ANY);
-        is_stated && distances.get(i).is_some_and(is_undefined)
-    };
-    let mut meant = texts.iter().enumerate().filter(is_meant);
-    let (first, _) = meant.next()?;
-    Some((first, 1 + meant.count()))
+/// Whether an `expect` states an element of its buffer.
+pub(super) fn is_stated(expect: &Expect, i: usize) -> bool {
+    match expect {
+        Expect::Values(_, texts) => {
+            let text = texts.get(i);
+            text.is_some_and(|text| !matches!(text.as_str(), UNWRITTEN | ANY))
+        }
+        Expect::File(..) => true,
+        Expect::Within(..) | Expect::Error(_) | Expect::Printed(_) => false,
+    }
 }

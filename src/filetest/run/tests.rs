@@ -218,7 +218,7 @@ fn a_kernel_is_run_and_judged() {
         ),
         (
             "x=f32[8] zeros y=f32[8] poison n=3 ; expect printed here",
-            "interpreter does not print `here`",
+            "interpreter does not print the line `here`; it prints nothing",
         ),
         (
             "x=f32[8] zeros y=f32[8] poison n=3 ; expect y = [0,0]",

@@ -173,9 +173,7 @@ impl Machine<'_> {
 
     /// How far elements of a box may be from what other executors read.
     pub(super) fn box_slack(&self, slack: &Slack, data: &InstData<Tile>) -> Outcome<Vec<Off>> {
-        if data.args.iter().any(|&v| slack.is_loose(v)) {
-            return Err(InterpErrorKind::Undecided);
-        }
+        slack.decides(&data.args)?;
         let (places, elem) = self.places(data, 1)?;
         let of =
             |place: Option<u64>| place.map_or(Off::default(), |address| slack.at(address, elem));
@@ -207,13 +205,8 @@ impl Machine<'_> {
         }
         let value = operand(data, 1)?;
         let elems = self.get(value)?.clone();
+        self.check_decided(&data.args[2..])?;
         let mut slack = self.slack.take();
-        if slack
-            .as_ref()
-            .is_some_and(|slack| data.args[2..].iter().any(|&v| slack.is_loose(v)))
-        {
-            return Err(InterpErrorKind::Undecided);
-        }
         for (i, (place, bits)) in places.into_iter().zip(elems).enumerate() {
             let Some(address) = place else {
                 continue;

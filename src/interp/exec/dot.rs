@@ -30,6 +30,7 @@ impl Machine<'_> {
         let extent = |dim: usize| to.extent(dim) as usize;
         let (rows, columns) = (extent(row_dim), extent(row_dim + 1));
         let inner = left.extent(row_dim + 1) as usize;
+        let split = self.options.split_dot;
         let mut rounded = 0;
         let mut element = |flat: usize| {
             let (column, row) = (flat % columns, flat / columns % rows);
@@ -43,7 +44,7 @@ impl Machine<'_> {
                     (x, y)
                 }
             });
-            let (total, is_exact) = sum(scalars, terms, acc[flat]);
+            let (total, is_exact) = sum(scalars, terms, acc[flat], split);
             rounded += u64::from(!is_exact);
             total
         };
@@ -54,7 +55,12 @@ impl Machine<'_> {
 }
 
 /// `acc` and the products of the terms, and whether the sum is the same in f32 and in any order.
-fn sum([a, b, to]: [Scalar; 3], terms: impl Iterator<Item = (u64, u64)>, acc: u64) -> (u64, bool) {
+fn sum(
+    [a, b, to]: [Scalar; 3],
+    terms: impl Iterator<Item = (u64, u64)>,
+    acc: u64,
+    split: bool,
+) -> (u64, bool) {
     if !to.is_float() {
         let total = terms.fold(acc, |sum, (x, y)| {
             let product = int::signed(a.bits(), x).wrapping_mul(int::signed(b.bits(), y));
@@ -65,12 +71,20 @@ fn sum([a, b, to]: [Scalar; 3], terms: impl Iterator<Item = (u64, u64)>, acc: u6
     let acc = float::to_f64(to, acc);
     let (mut is_whole, mut size) = (acc.fract() == 0.0, acc.abs());
     // Products of all formats but f64 are exact in f64.
-    let total = terms.fold(acc, |sum, (x, y)| {
+    let start = if split { 0.0 } else { acc };
+    let mut total = terms.fold(start, |sum, (x, y)| {
         let (x, y) = (float::to_f64(a, x), float::to_f64(b, y));
         is_whole &= (x * y).fract() == 0.0;
         size += (x * y).abs();
         x.mul_add(y, sum)
     });
+    if split {
+        // Sums of f16 are formed in f32.
+        let wide = if to == Scalar::F16 { Scalar::F32 } else { to };
+        let sum = float::to_f64(wide, float::from_f64(wide, total));
+        // Of a sum that rounds to -0 the sign is lost from zero, too.
+        total = acc + (sum + 0.0);
+    }
     (float::from_f64(to, total), is_whole && size <= WHOLE)
 }
 
@@ -83,7 +97,7 @@ mod tests {
         let of = |acc: f32, terms: &[(f32, f32)]| {
             let bits = |x: f32| u64::from(x.to_bits());
             let terms = terms.iter().map(|&(x, y)| (bits(x), bits(y)));
-            let (total, is_exact) = sum([Scalar::F32; 3], terms, bits(acc));
+            let (total, is_exact) = sum([Scalar::F32; 3], terms, bits(acc), false);
             (f32::from_bits(total as u32), is_exact)
         };
         assert_eq!(of(3.0, &[(1.0, -2.0), (4.0, 5.0)]), (21.0, true));
@@ -93,5 +107,27 @@ mod tests {
         let large = 16_777_216.0;
         assert_eq!(of(1.0, &[(1.0, large), (-1.0, large)]), (1.0, false));
         assert!(!of(f32::INFINITY, &[]).1);
+    }
+
+    /// Whether a sum is taken into a product or formed behind it shows in rounding and in the sign of zero, and apart in neither.
+    #[test]
+    fn apart_a_product_and_a_sum_are_what_they_are_together() {
+        let bits = |x: f32| u64::from(x.to_bits());
+        let of = |acc: f32, term: (f32, f32), split| {
+            let terms = [(bits(term.0), bits(1.0)), (bits(term.1), bits(1.0))].into_iter();
+            f32::from_bits(sum([Scalar::F32; 3], terms, bits(acc), split).0 as u32)
+        };
+        // A sum, what stands beside it, and what these are together: in one, and apart.
+        for (term, acc, together, apart) in [
+            ((-0.0, -0.0), -0.0, -0.0, 0.0_f32),
+            ((-0.0, 0.0), -0.0, 0.0, 0.0),
+            ((16_777_216.0, 1.0), 1.0, 16_777_218.0, 16_777_216.0),
+            ((2.0, 3.0), 5.0, 10.0, 10.0),
+        ] {
+            let taken = [false, true].map(|split| of(acc, term, split).to_bits());
+            assert_eq!(taken, [together, apart].map(f32::to_bits), "{term:?} {acc}");
+            let behind = of(0.0, term, true) + acc;
+            assert_eq!(behind.to_bits(), apart.to_bits(), "{term:?} {acc}");
+        }
     }
 }

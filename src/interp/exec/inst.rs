@@ -398,12 +398,19 @@ impl<'a> Machine<'a> {
             None => smallvec![0],
         };
         for (element, &bits) in (0..).zip(&elems) {
-            self.memory.log(Record {
+            let record = Record {
                 site,
                 program: self.program,
                 element,
                 bits,
-            });
+            };
+            self.memory.log(record);
+            if let (Some(&x), Some(slack)) = (data.args.first(), &mut self.slack)
+                && let Some(cause) = slack.off(x, element as usize).cause
+                && cause.why.is_undefined()
+            {
+                slack.undefined_records.push((record, cause));
+            }
         }
         Ok(())
     }

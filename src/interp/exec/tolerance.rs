@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::{Machine, Outcome, operand};
+use crate::device_print::Record;
 use crate::interp::error::InterpErrorKind;
 use crate::interp::{Bounded, Cause, Distance, Open, float, int};
 use crate::ir::dfg::{InstData, ValueDef};
@@ -58,6 +59,8 @@ pub(in crate::interp) struct Slack {
     deferred: FxHashSet<Inst>,
     /// Whether something was printed that is not exact.
     pub(super) is_printed: bool,
+    /// Records of values that are not defined.
+    pub(super) undefined_records: Vec<(Record, Cause)>,
 }
 
 impl Slack {
@@ -75,6 +78,7 @@ impl Slack {
             combining: 0,
             deferred,
             is_printed: false,
+            undefined_records: Vec::new(),
         }
     }
 
@@ -83,6 +87,7 @@ impl Slack {
         Bounded {
             elements: self.memory,
             is_printed: self.is_printed,
+            undefined_records: self.undefined_records,
         }
     }
 
@@ -96,6 +101,24 @@ impl Slack {
 
     pub(super) fn is_loose(&self, value: Value) -> bool {
         !self.values[value].is_empty()
+    }
+
+    /// An error if one of the values is not exact, as what happens next depends on it.
+    pub(super) fn decides(&self, values: &[Value]) -> Outcome<()> {
+        match values.iter().any(|&v| self.is_loose(v)) {
+            true => Err(self.undecided(values)),
+            false => Ok(()),
+        }
+    }
+
+    /// The error, with what the values come from: something that is not defined rather than something without a bound.
+    pub(super) fn undecided(&self, values: &[Value]) -> InterpErrorKind {
+        let offs = values.iter().flat_map(|&value| &self.values[value]);
+        let causes = offs.filter_map(|off| off.cause);
+        InterpErrorKind::Undecided(causes.reduce(|first, next| {
+            let is_better = next.why.is_undefined() && !first.why.is_undefined();
+            if is_better { next } else { first }
+        }))
     }
 
     pub(super) fn keep(&mut self, address: u64, stored: Scalar, off: Off) {
@@ -167,12 +190,9 @@ fn is_reduced(func: &TileFunction, mut value: Value) -> bool {
 impl<'a> Machine<'a> {
     /// An error if one of the values is not exact, as what happens next depends on it.
     pub(super) fn check_decided(&self, values: &[Value]) -> Outcome<()> {
-        match &self.slack {
-            Some(slack) if values.iter().any(|&v| slack.is_loose(v)) => {
-                Err(InterpErrorKind::Undecided)
-            }
-            _ => Ok(()),
-        }
+        self.slack
+            .as_ref()
+            .map_or(Ok(()), |slack| slack.decides(values))
     }
 
     /// Runs a reduction or scan, whose order is open or not.
@@ -238,11 +258,11 @@ impl<'a> Machine<'a> {
             TileOp::AsyncCopy | TileOp::TensorCopy | TileOp::SharedLoad | TileOp::SharedView
                 if !slack.memory.is_empty() =>
             {
-                return Err(InterpErrorKind::Undecided);
+                return Err(slack.undecided(&data.args));
             }
             _ if loose.is_empty() => Vec::new(),
             TileOp::DotSum | TileOp::DotDone => return Ok(slack.values[operand(data, 0)?].clone()),
-            _ if !data.op.info().is_pure() => return Err(InterpErrorKind::Undecided),
+            _ if !data.op.info().is_pure() => return Err(slack.undecided(&loose)),
             TileOp::Icmp | TileOp::Fcmp => self.comparison_slack(slack, data)?,
             // What is taken from where no index is open goes with it.
             TileOp::Gather if !slack.is_loose(operand(data, 1)?) => {

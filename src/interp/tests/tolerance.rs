@@ -191,7 +191,7 @@ fn what_decides_has_no_bound() {
         xs[4] = -40.0;
         assert_eq!(
             distances(body, "f32", &xs),
-            Err(InterpErrorKind::Undecided),
+            Err(InterpErrorKind::Undecided(None)),
             "{body}"
         );
     }

@@ -3,7 +3,6 @@
 use super::super::{Elems, Machine, Outcome, operand};
 use super::{Off, Slack};
 use crate::interp::Cause;
-use crate::interp::error::InterpErrorKind;
 use crate::ir::dfg::InstData;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
@@ -64,7 +63,7 @@ impl Machine<'_> {
         for (value, elems) in kept {
             self.values[value] = elems;
         }
-        done.map_err(|_| InterpErrorKind::Undecided)?;
+        done.map_err(|_| slack.undecided(&data.args))?;
         let of = |&number: &u64| offs.get(number as usize).copied().unwrap_or_default();
         Ok(numbers.iter().map(of).collect())
     }

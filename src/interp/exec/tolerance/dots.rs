@@ -127,6 +127,8 @@ impl Machine<'_> {
                 }
             };
             count(exact);
+            // Which zero the sum is shows whether `acc` was +0 or -0.
+            let mut is_either_zero = scalar.is_float() && exact == 0.0;
             let mut terms = Vec::new();
             for k in 0..inner {
                 let (i, j) = (
@@ -142,6 +144,7 @@ impl Machine<'_> {
                 sizes += a * b;
                 let term = number(elem(x), xs[i]) * number(elem(y), ys[j]);
                 exact += term;
+                is_either_zero &= term == 0.0 && term.is_sign_negative();
                 count(term);
                 factors += a + b;
                 let is_special = !(a.is_finite() && b.is_finite());
@@ -169,6 +172,7 @@ impl Machine<'_> {
             }
             let whole = few.map_or(1.0 / u, |_| 1.0 / FewBits::UNIT);
             let own = match is_whole && cut == 0.0 && sizes <= whole {
+                true if is_either_zero => least,
                 true => 0.0,
                 false => {
                     let few = few.map_or(0.0, |few| few.cut(first, &terms));

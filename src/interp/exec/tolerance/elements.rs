@@ -4,7 +4,6 @@ use smallvec::SmallVec;
 
 use super::super::{Elems, Machine, Outcome, operand};
 use super::{Off, Slack, number};
-use crate::interp::error::InterpErrorKind;
 use crate::interp::error_bounds::{Stated, contracted, format, stated, unit};
 use crate::interp::{Cause, float, int};
 use crate::ir::dfg::InstData;
@@ -38,7 +37,7 @@ impl Machine<'_> {
                 self.values[value] = moved.collect();
             }
             // What the op finds wrong with an operand that may not occur says nothing.
-            self.inst(inst).map_err(|_| InterpErrorKind::Undecided)?;
+            self.inst(inst).map_err(|_| slack.undecided(loose))?;
             for ((found, &exact), &moved) in found.iter_mut().zip(&exact).zip(&self.values[result])
             {
                 *found = found.max(distance(to, exact, moved));

@@ -13,9 +13,7 @@ use crate::ir::types::Scalar;
 
 impl Machine<'_> {
     pub(super) fn load_slack(&self, slack: &Slack, data: &InstData<Tile>) -> Outcome<Vec<Off>> {
-        if data.args.iter().take(2).any(|&v| slack.is_loose(v)) {
-            return Err(InterpErrorKind::Undecided);
-        }
+        slack.decides(data.args.get(..2).unwrap_or(&data.args))?;
         let other = data.args.get(2);
         if slack.memory.is_empty() && other.is_none_or(|&v| !slack.is_loose(v)) {
             return Ok(Vec::new());
@@ -42,9 +40,8 @@ impl Machine<'_> {
     fn keep_stored(&self, slack: &mut Slack, data: &InstData<Tile>) -> Outcome<()> {
         let (pointer, value) = (operand(data, 0)?, operand(data, 1)?);
         let mask = data.args.get(2);
-        if slack.is_loose(pointer) || mask.is_some_and(|&v| slack.is_loose(v)) {
-            return Err(InterpErrorKind::Undecided);
-        }
+        slack.decides(&[pointer])?;
+        slack.decides(data.args.get(2..).unwrap_or_default())?;
         if slack.memory.is_empty() && !slack.is_loose(value) {
             return Ok(());
         }
@@ -67,9 +64,8 @@ impl Machine<'_> {
     ) -> Outcome<Vec<Off>> {
         let (pointer, value) = (operand(data, 0)?, operand(data, 1)?);
         let mask = data.args.get(2);
-        if slack.is_loose(pointer) || mask.is_some_and(|&v| slack.is_loose(v)) {
-            return Err(InterpErrorKind::Undecided);
-        }
+        slack.decides(&[pointer])?;
+        slack.decides(data.args.get(2..).unwrap_or_default())?;
         let scalar = self.pointee(data)?;
         let rmw: RmwOp = required(data.rmw())?;
         let mask = mask.map(|&v| self.get(v)).transpose()?;
@@ -97,9 +93,10 @@ impl Machine<'_> {
         let [pointer, expected, value] = [operand(data, 0)?, operand(data, 1)?, operand(data, 2)?];
         let scalar = self.pointee(data)?;
         let pointers = self.get(pointer)?;
-        let is_open = |&address: &u64| slack.at(address, scalar).by > 0.0;
-        if slack.is_loose(pointer) || slack.is_loose(expected) || pointers.iter().any(is_open) {
-            return Err(InterpErrorKind::Undecided);
+        slack.decides(&[pointer, expected])?;
+        let mut held = pointers.iter().map(|&address| slack.at(address, scalar));
+        if let Some(off) = held.find(|off| off.by > 0.0) {
+            return Err(InterpErrorKind::Undecided(off.cause));
         }
         let (olds, expected) = (self.get(result)?, self.get(expected)?);
         for (i, &address) in pointers.iter().enumerate() {
