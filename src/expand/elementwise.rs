@@ -97,13 +97,10 @@ impl Expander<'_> {
         let has_sign = matches!(new.op, Sdiv | Srem);
         let dividend = is_said || info(0).is_natural();
         let divisor = (is_said && !has_sign) || info(1).is_natural();
-        let is_natural = dividend && (divisor || has_sign);
-        // By other numbers that are known the assembler takes fewer instructions with a sign than without.
-        let loses_sign = match info(1).constant() {
-            Some(number) => number > 0 && number & (number - 1) == 0,
-            None => divisor,
-        };
-        if is_natural && loses_sign {
+        // By a number that is known the assembler takes fewer instructions with a sign than without.
+        let is_known = info(1).constant().is_some();
+        let is_natural = dividend && (divisor || has_sign) && !is_known;
+        if is_natural && divisor {
             new.op = match new.op {
                 Sdiv => Udiv,
                 Srem => Urem,

@@ -476,10 +476,6 @@ impl rules::Context for Selector<'_> {
         Operand::Imm(u64::MAX >> (64 - width) & u64::MAX << n)
     }
 
-    fn lower_bits(&mut self, n: u64) -> Operand {
-        Operand::Imm((1 << n) - 1)
-    }
-
     fn shift_of_halves(&mut self, value: Value) -> Option<u64> {
         let dfg = &self.func.dfg;
         let amount = *dfg.insts[dfg.def_inst(value)?].value()?;
