@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::ir::attrs::{Attrs, IntPred};
+use crate::ir::attrs::{Attrs, Flag, IntPred, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::level::{Thread, Tile};
@@ -81,8 +81,35 @@ impl Expander<'_> {
         }
         let mut new: InstData<Thread> = InstData::new(op, args);
         new.attrs.extend(data.attrs.iter().cloned());
+        self.divide_natural_numbers(data, &mut new);
         let count = args.iter().map(|&a| self.ty(a).count).max().unwrap_or(1);
         self.op(new, &[ThreadType::pack(elem, count)])
+    }
+
+    /// Says of a division what is proved of the sign of its operands, and without signs divides as without.
+    fn divide_natural_numbers(&self, data: &InstData<Tile>, new: &mut InstData<Thread>) {
+        use ThreadOp::{Sdiv, Srem, Udiv, Urem};
+        if !matches!(new.op, Sdiv | Srem | Udiv | Urem) {
+            return;
+        }
+        let info = |i: usize| self.axis().info(data.args[i]);
+        let is_said = data.natural().is_some();
+        let has_sign = matches!(new.op, Sdiv | Srem);
+        let dividend = is_said || info(0).is_natural();
+        let divisor = (is_said && !has_sign) || info(1).is_natural();
+        // By a number that is known the assembler takes fewer instructions with a sign than without.
+        let is_known = info(1).constant().is_some();
+        let is_natural = dividend && (divisor || has_sign) && !is_known;
+        if is_natural && divisor {
+            new.op = match new.op {
+                Sdiv => Udiv,
+                Srem => Urem,
+                op => op,
+            };
+        }
+        if is_natural && !is_said {
+            new.attrs.push(make::natural(Flag));
+        }
     }
 
     /// Sums and products of single integers that constants decide. The rest is the simplifier's, which saw

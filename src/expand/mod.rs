@@ -452,8 +452,12 @@ impl<'a> Expander<'a> {
 
     /// Whether no element of a value of the tile level is taken to be negative.
     fn is_non_negative(&self, value: Value) -> bool {
-        let axis = self.axis.get_or_init(|| Axis::compute(self.tile));
-        axis.info(value).is_non_negative()
+        self.axis().info(value).is_non_negative()
+    }
+
+    /// What is known of numbers of the tile level.
+    fn axis(&self) -> &Axis {
+        self.axis.get_or_init(|| Axis::compute(self.tile))
     }
 
     fn result_type(&self, inst: Inst) -> Result<TileType> {

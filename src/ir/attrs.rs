@@ -479,6 +479,8 @@ attrs! {
     Show show: Show;
     /// What fails ends the launch.
     Trap trap: Flag;
+    /// What is divided is not negative as a signed number, nor what divides it without a sign.
+    Natural natural: Flag;
     /// Barrier number.
     Id id: u8;
     /// Number of threads.

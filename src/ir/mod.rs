@@ -13,7 +13,7 @@
 //! Integers have no sign; the op has one where it matters. Sums, differences, products and shifts keep the
 //! low bits. A shift by the width or more gives 0 (`shl`, `ushr`) or the sign in every bit (`sshr`), as in PTX.
 //! Quotient and remainder by zero and the quotient that overflows give an unspecified number, the same one for all
-//! uses of the result; they do not trap. Interpreter, emulator and hardware give all ones by zero.
+//! uses of the result; they do not trap. Quotients and remainders of such a number are unspecified, too.
 //!
 //! # Floating point
 //! Numbers are IEEE 754. `fadd fsub fmul fma fdiv_rn` and conversions round once, to nearest even unless they

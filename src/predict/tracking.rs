@@ -71,7 +71,7 @@ impl Sm<'_> {
                     let index = ((args[1] << unused) as i64) >> unused;
                     args[0].wrapping_add_signed(index.wrapping_mul(step))
                 }
-                _ => scalar::eval(data, bits, &args)?,
+                _ => scalar::eval(data, bits, elem.bits(), &args)?,
             };
             known.bits[warp] = found & elem.mask();
         }

@@ -74,6 +74,7 @@ fn in_block(func: &mut ThreadFunction, block: Block) -> usize {
             let whole = func.dfg.insts[whole].results[0];
             let data = &mut func.dfg.insts[inst];
             data.op = ThreadOp::Isub;
+            data.attrs.clear();
             data.args = ValueList::from_slice(&[args[0], whole]);
             count += 1;
         }
@@ -116,6 +117,7 @@ mod tests {
         for lines in [
             [quotient, "v3 = srem v0, v1 : i32"],
             ["v3 = srem v0, v1 : i32", quotient],
+            [quotient, "v3 = srem v0, v1 {natural} : i32"],
         ] {
             let (count, found) = becomes(&lines);
             assert_eq!(count, 1);

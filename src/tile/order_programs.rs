@@ -21,7 +21,7 @@ use super::maker::Maker;
 use crate::analysis::affine::{Atom, Forms, Poly};
 use crate::analysis::depends::dependents;
 use crate::analysis::program::ProgramOrder;
-use crate::ir::attrs::{Attrs, IntPred, make};
+use crate::ir::attrs::{Attrs, Flag, IntPred, make};
 use crate::ir::dfg::InstData;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
@@ -208,9 +208,10 @@ pub(super) fn program(maker: &mut Maker<'_>, index: Value, counts: [Value; 3]) -
     [x, y, z]
 }
 
-/// Quotient and remainder.
+/// Quotient and remainder of numbers below 2^31.
 pub(super) fn divide(maker: &mut Maker<'_>, a: Value, b: Value) -> [Value; 2] {
-    let quotient = number_of(maker, TileOp::Udiv, [a, b]);
+    let natural = [make::natural(Flag)];
+    let quotient = maker.value(TileOp::Udiv, &[a, b], &natural, number_type());
     let whole = number_of(maker, TileOp::Imul, [quotient, b]);
     let rest = number_of(maker, TileOp::Isub, [a, whole]);
     [quotient, rest]
@@ -231,7 +232,7 @@ pub(super) enum Executed {
 }
 
 /// The program that is executed as number `index`, and there is none with more work behind it in its section; if they are dealt
-/// out, none in a later round of it. Right as long as the number of programs has 32 bits.
+/// out, none in a later round of it. Right as long as the number of programs has 31 bits.
 pub(super) fn ordered_program(
     maker: &mut Maker<'_>,
     index: Value,
@@ -315,9 +316,10 @@ pub fn order_programs(func: &mut TileFunction, uneven: Uneven) {
     let below = number_of(&mut maker, TileOp::Iadd, [below, own[1]]);
     let below = number_of(&mut maker, TileOp::Imul, [counts[0], below]);
     let index = number_of(&mut maker, TileOp::Iadd, [below, own[0]]);
-    // More programs than 32 bits can count stay as they are.
+    // More programs than 31 bits can count stay as they are.
     let rows = number_of(&mut maker, TileOp::Imul, [counts[1], counts[2]]);
-    let beyond = number_of(&mut maker, TileOp::Umulhi, [counts[0], rows]);
+    let twice = number_of(&mut maker, TileOp::Iadd, [counts[0], counts[0]]);
+    let beyond = number_of(&mut maker, TileOp::Umulhi, [twice, rows]);
     let ordered = ordered_program(&mut maker, index, counts, uneven, Executed::AsTheyBegin);
     let zero = maker.number(0, number_type());
     let fits = maker.compare(IntPred::Eq, beyond, zero);

@@ -31,6 +31,7 @@ use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 
 mod exponent;
+mod natural;
 mod prefix;
 mod transfer;
 
@@ -88,6 +89,8 @@ pub struct AxisInfo {
     /// Whether it is an index of programs, or was made of one by sums and products with what is not negative, quotients and
     /// remainders. These are taken not to be negative either: what divides an index is taken to be positive.
     is_index: bool,
+    /// That every element is between zero and this number: proved, whatever wraps around and whatever arguments are.
+    natural: Option<u64>,
 }
 
 impl AxisInfo {
@@ -98,6 +101,7 @@ impl AxisInfo {
             constant: None,
             non_negative: false,
             is_index: false,
+            natural: None,
         }
     }
 
@@ -114,6 +118,16 @@ impl AxisInfo {
     /// Whether every element was made of an index of programs, and what divides it is taken to be positive.
     pub fn is_index(&self) -> bool {
         self.is_index
+    }
+
+    /// The number that every element is, if it is known.
+    pub fn constant(&self) -> Option<i64> {
+        self.constant
+    }
+
+    /// Whether it is proved that no element is negative. What was divided by zero counts as any number here.
+    pub fn is_natural(&self) -> bool {
+        self.natural.is_some()
     }
 
     /// Exponent of a power of two that divides every element.
@@ -143,8 +157,8 @@ impl AxisInfo {
                 && is_same(&a.constancy, &b.constancy)
         };
         self.dims.iter().zip(&other.dims).all(agree)
-            && (self.constant, self.non_negative, self.is_index)
-                == (other.constant, other.non_negative, other.is_index)
+            && (self.constant, self.natural) == (other.constant, other.natural)
+            && (self.non_negative, self.is_index) == (other.non_negative, other.is_index)
     }
 
     /// Facts that hold for both: what is known of a value that is one or the other.
@@ -163,6 +177,7 @@ impl AxisInfo {
             constant: self.constant.filter(|_| self.constant == other.constant),
             non_negative: self.non_negative && other.non_negative,
             is_index: self.is_index && other.is_index,
+            natural: natural::either(self.natural, other.natural),
         }
     }
 }
@@ -323,6 +338,8 @@ impl Solver<'_> {
                 counter.constant = None;
                 // A step is at least 1, and the counter stays below `hi`.
                 counter.non_negative = self.infos[lo].non_negative;
+                let [lo, hi] = [lo, data.args[1]].map(|bound| self.infos[bound].natural);
+                counter.natural = natural::counter(lo, hi, self.ty(params[0]).elem);
                 self.infos[params[0]] = counter;
                 for (&param, &init) in params[1..].iter().zip(&data.args[3..]) {
                     self.initial(param, init);
@@ -371,7 +388,11 @@ impl Solver<'_> {
 
     fn carry_back(&mut self, param: Value, next: Value) {
         let ty = self.ty(param);
-        let met = self.infos[param].meet(&self.infos[next], unit(ty.elem));
+        let mut met = self.infos[param].meet(&self.infos[next], unit(ty.elem));
+        // What grows from round to round is not counted up to its end.
+        met.natural = met
+            .natural
+            .filter(|_| met.natural == self.infos[param].natural);
         if !met.agrees(&self.infos[param], Exponent::is_same) {
             self.changed = true;
             // What something rests on can grow a while longer.

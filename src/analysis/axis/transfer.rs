@@ -8,7 +8,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::{ALL_BITS, AxisInfo, DimInfo, Exponent, unit};
+use super::{ALL_BITS, AxisInfo, DimInfo, Exponent, natural, unit};
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::dfg::InstData;
 use crate::ir::effects::OpClass;
@@ -99,6 +99,7 @@ pub(super) fn transfer(
     };
     out.non_negative |= is_non_negative(infos, data);
     out.is_index = is_index(infos, data);
+    out.natural = natural::of_result(func, infos, data, &ty);
     out
 }
 
@@ -109,6 +110,7 @@ fn map(x: &AxisInfo, rule: impl Fn(&DimInfo) -> DimInfo) -> AxisInfo {
         constant: None,
         non_negative: false,
         is_index: false,
+        natural: None,
     }
 }
 
@@ -120,6 +122,7 @@ fn pairwise(a: &AxisInfo, b: &AxisInfo, rule: impl Fn(&DimInfo, &DimInfo) -> Dim
         constant: None,
         non_negative: false,
         is_index: false,
+        natural: None,
     }
 }
 
@@ -158,7 +161,7 @@ fn constant(data: &InstData<Tile>, ty: &TileType) -> AxisInfo {
 }
 
 /// The bits as a signed number; a truth value is 0 or 1.
-fn signed(bits: u64, elem: Elem) -> i64 {
+pub(super) fn signed(bits: u64, elem: Elem) -> i64 {
     let width = elem.bits().clamp(1, 64);
     if width == 1 {
         return (bits & 1) as i64;

@@ -46,15 +46,17 @@ macro_rules! for_each_op {
                 /// Product, modulo 2^bits.
                 Imul "imul" imul(a: Value, b: Value) {} {} [] SameInt, Elementwise {commutes(), again(1)};
                 /// Signed quotient, rounded to zero. Division by zero and minimum / -1 give an unspecified number.
-                Sdiv "sdiv" sdiv(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
-                /// Unsigned quotient. Division by zero gives an unspecified number.
-                Udiv "udiv" udiv(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
+                /// `natural` says that `a` is not negative: where it is, what all divisions with this flag by the same number give is unspecified.
+                Sdiv "sdiv" sdiv(a: Value, b: Value) {} {natural: Flag} [] SameInt, Elementwise {cost(32), again(8)};
+                /// Unsigned quotient. Division by zero gives an unspecified number. `natural` says that neither `a` nor `b` would be
+                /// negative with a sign, and where one is the same is unspecified.
+                Udiv "udiv" udiv(a: Value, b: Value) {} {natural: Flag} [] SameInt, Elementwise {cost(32), again(8)};
                 /// Signed remainder with the sign of `a`. By zero, and minimum by -1: unspecified. So are quotient and remainder of a
                 /// sum, difference or product of non-negative numbers (indices of programs, ranges) that overflowed, and of what was
-                /// made of an index of a program by dividing it by a negative number.
-                Srem "srem" srem(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
-                /// Unsigned remainder. By zero: unspecified.
-                Urem "urem" urem(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
+                /// made of an index of a program by dividing it by a negative number. `natural` as for `sdiv`.
+                Srem "srem" srem(a: Value, b: Value) {} {natural: Flag} [] SameInt, Elementwise {cost(32), again(8)};
+                /// Unsigned remainder. By zero: unspecified. `natural` as for `udiv`.
+                Urem "urem" urem(a: Value, b: Value) {} {natural: Flag} [] SameInt, Elementwise {cost(32), again(8)};
                 /// Smaller of two signed numbers.
                 Smin "smin" smin(a: Value, b: Value) {} {} [] SameInt, Elementwise {commutes(), again(1)};
                 /// Larger of two signed numbers.
