@@ -181,6 +181,26 @@ fn numbers_that_end_in_zeros_are_divided_exactly() {
 }
 
 #[test]
+fn loops_that_never_run_become_what_asks() {
+    // What the condition needs is computed once, whatever else it asks of.
+    let looped = |first: &str| {
+        format!(
+            "v8 = const {{value = {first}}} : i32\n v9 = const {{value = 4}} : i32
+             v10, v11 = while v8, v0 : i32, i32 {{ block9(v12: i32, v13: i32):
+             v14 = icmp v12, v9 {{ipred = slt}} : i1\n v15 = load v4 : i32\n v16 = icmp v15, v9 {{ipred = slt}} : i1
+             v17 = and v14, v16 : i1\n v18 = iadd v15, v13 : i32\n condition v17, v12, v18 }} {{ block10(v19: i32, v20: i32):
+             v21 = iadd v19, v9 : i32\n yield v21, v20 }}
+             store v4, v11"
+        )
+    };
+    becomes(
+        &looped("4"),
+        "v15 = load v4 : i32\n v18 = iadd v15, v0 : i32\n store v4, v18",
+    );
+    stays(&looped("3"));
+}
+
+#[test]
 fn unspecified_quotients_are_not_folded() {
     stays(
         "v8 = const {value = 0} : i32\n v9 = const {value = 5} : i32\n v10 = sdiv v9, v8 : i32\n store v4, v10",
