@@ -86,7 +86,32 @@ pub(super) fn check_all(batch: &mut Batch, random: &mut Random) {
     rearranged(batch, random);
     uniform(batch, random);
     recast(batch, random);
+    joined_bits(batch, random);
     shared_memory(batch, random);
+}
+
+/// Bits that are taken out by one number and joined by those of another.
+fn joined_bits(batch: &mut Batch, random: &mut Random) {
+    for (s, count) in [(Scalar::I32, 1), (Scalar::I16, 2)] {
+        let [kept, set] = [0x0f0f_0f0f, 0x6440_6440].map(|bits| bits & mask(s));
+        let data = numbers(s, usize::from(count) * THREADS, random);
+        Form {
+            name: format!("joined_bits_{count}"),
+            inputs: vec![(s, data.clone())],
+            out: s,
+            expected: data.iter().map(|x| x & kept | set).collect(),
+            build: &|k, parts| {
+                let each = k.const_bits(u64::from(count), one(Scalar::I32));
+                let i = k.imul(parts.tid, each);
+                let x = load_pack(k, parts.pointers[0], i, s, count);
+                let [kept, set] = [kept, set].map(|bits| k.const_bits(bits, pack(s, count)));
+                let left = k.and(x, kept);
+                let joined = k.or(left, set);
+                store_pack(k, parts.pointers[1], i, s, count, joined);
+            },
+        }
+        .check(batch);
+    }
 }
 
 /// A sign that sums and products alone read is theirs; one that is stored changes a bit, of NaN too.

@@ -28,6 +28,11 @@ fn drop_idle_conditional(func: &mut TileFunction) -> usize {
         let Some(head) = data.blocks.first().map(|call| call.block) else {
             continue;
         };
+        let mut outer = func.order.insts(block).to_vec();
+        // Not there any more if the loop around it was dropped: the next time it stands elsewhere.
+        let Some(at) = outer.iter().position(|&other| other == inst) else {
+            continue;
+        };
         let list = func.order.insts(head).to_vec();
         let Some((&end, computes)) = list.split_last() else {
             continue;
@@ -50,10 +55,6 @@ fn drop_idle_conditional(func: &mut TileFunction) -> usize {
         for (&param, &init) in params.iter().zip(&inits) {
             rename_uses(func, param, init);
         }
-        let mut outer = func.order.insts(block).to_vec();
-        let Some(at) = outer.iter().position(|&other| other == inst) else {
-            continue;
-        };
         outer.splice(at..=at, computes.iter().copied());
         func.order.replace(head, vec![end]);
         func.order.replace(block, outer);

@@ -198,6 +198,18 @@ fn loops_that_never_run_become_what_asks() {
         "v15 = load v4 : i32\n v18 = iadd v15, v0 : i32\n store v4, v18",
     );
     stays(&looped("3"));
+    // A loop in what computes the condition of another one.
+    becomes(
+        "v8 = const {value = 4} : i32
+         v10 = while v8 : i32 { block9(v12: i32):
+             v13 = while v12 : i32 { block11(v14: i32):
+                 v15 = icmp v14, v8 {ipred = slt} : i1\n condition v15, v14 } { block12(v16: i32):
+                 v17 = iadd v16, v8 : i32\n yield v17 }
+             v18 = icmp v12, v8 {ipred = slt} : i1\n v19 = iadd v13, v0 : i32\n condition v18, v19 } { block10(v20: i32):
+             yield v20 }
+         store v4, v10",
+        "v8 = const {value = 4} : i32\n v19 = iadd v0, v8 : i32\n store v4, v19",
+    );
 }
 
 #[test]
