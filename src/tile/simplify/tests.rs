@@ -208,7 +208,7 @@ fn loops_that_never_run_become_what_asks() {
              v18 = icmp v12, v8 {ipred = slt} : i1\n v19 = iadd v13, v0 : i32\n condition v18, v19 } { block10(v20: i32):
              yield v20 }
          store v4, v10",
-        "v8 = const {value = 4} : i32\n v19 = iadd v0, v8 : i32\n store v4, v19",
+        "v8 = const {value = 4} : i32\n v19 = iadd v8, v0 : i32\n store v4, v19",
     );
 }
 
