@@ -62,7 +62,7 @@ pub(super) fn range<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     } else {
         None
     };
-    // What else a loop can be asked for is checked, and left to passes that do not exist yet.
+    // What else a loop can be asked for is checked and changes nothing, as the guide says.
     for name in [
         "disallow_acc_multi_buffer",
         "flatten",

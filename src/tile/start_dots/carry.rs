@@ -114,6 +114,14 @@ fn same_registers(func: &TileFunction, block: Value) -> Vec<Value> {
     same
 }
 
+/// What a product reads in registers, which nobody else may read meanwhile.
+fn held(func: &TileFunction, product: &Started) -> Vec<Value> {
+    match product.reads_registers {
+        true => same_registers(func, func.dfg.insts[product.inst].args[0]),
+        false => Vec::new(),
+    }
+}
+
 /// Moves the wait for a product down to the first use of its sum, to where its operands change, or to where somebody else reads them
 /// in registers.
 fn sink(func: &mut TileFunction, product: &Started) {
@@ -124,11 +132,7 @@ fn sink(func: &mut TileFunction, product: &Started) {
     let Some(at) = list.iter().position(|&inst| inst == product.sum) else {
         return;
     };
-    // Registers that the unit reads may be read by nobody else meanwhile.
-    let held = match product.reads_registers {
-        true => same_registers(func, func.dfg.insts[product.inst].args[0]),
-        false => Vec::new(),
-    };
+    let held = held(func, product);
     let is_touched = |value: Value| value == result || held.contains(&value);
     let late = give_backs(func, product.block);
     let stops = |inst: Inst| {
@@ -159,7 +163,7 @@ fn sink(func: &mut TileFunction, product: &Started) {
 /// Lets a product that adds to the sum of the one before start while that goes on, as the unit executes them in order: the wait for the
 /// one before then stands behind the start. (Weights of four bits, whose four products of an iteration add to one sum.)
 fn chain(func: &mut TileFunction, product: &Started) {
-    let list = func.order.insts(product.block).to_vec();
+    let mut list = func.order.insts(product.block).to_vec();
     let Some(at) = list.iter().position(|&inst| inst == product.sum) else {
         return;
     };
@@ -173,14 +177,21 @@ fn chain(func: &mut TileFunction, product: &Started) {
         return;
     };
     let operands = &func.dfg.insts[next].args;
-    let adds = func.dfg.insts[next].op == TileOp::DotStart && operands[2] == result;
-    // What the one before reads in registers may be read by nobody else meanwhile.
-    let held = match product.reads_registers {
-        true => same_registers(func, func.dfg.insts[product.inst].args[0]),
-        false => Vec::new(),
+    if func.dfg.insts[next].op != TileOp::DotStart || operands[2] != result {
+        return;
+    }
+    // Products of other elements are of another shape, which may not touch a sum in flight.
+    let elements = |inst: Inst| {
+        let factors = &func.dfg.insts[inst].args[..2];
+        factors
+            .iter()
+            .map(|&factor| func.dfg.ty(factor).elem)
+            .collect::<Vec<_>>()
     };
+    let held = held(func, product);
     let reads_held = operands.iter().any(|operand| held.contains(operand));
-    if !adds || reads_held || use_counts(func)[result] != 1 {
+    let is_alike = elements(product.inst) == elements(next);
+    if !is_alike || reads_held || use_counts(func)[result] != 1 {
         return;
     }
     func.dfg.insts[next].args[2] = sum;
@@ -188,7 +199,6 @@ fn chain(func: &mut TileFunction, product: &Started) {
     wait.op = TileOp::DotWait;
     wait.args = ValueList::from_slice(&[token]);
     wait.results.clear();
-    let mut list = list;
     list.swap(at, at + 1);
     func.order.replace(product.block, list);
 }
