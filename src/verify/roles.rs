@@ -8,10 +8,12 @@ use crate::ir::ops::{Opcode, TypeRule};
 use crate::ir::types::{Elem, ValueType};
 
 /// Ops of a producer that are not pure.
-const OPS: [&str; 8] = [
+const OPS: [&str; 10] = [
     "for",
     "if",
     "yield",
+    "gdc_wait",
+    "load",
     "tensor_copy",
     "mbar_wait",
     "mbar_wait_for",

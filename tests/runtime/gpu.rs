@@ -9,7 +9,7 @@ use tilelift::runtime::{
     Buffer, Constants, DType, Deadline, Descriptor, Device, DeviceOptions, Event, Graph, Kernel,
     Pointer, Program, RuntimeError, Stream,
 };
-use tilelift::settings::{Target, Usage};
+use tilelift::settings::{Policy, Target, Usage};
 use tilelift::tune::{Config, Tuner};
 
 use crate::tools::{add_program, another_process, role};
@@ -241,6 +241,62 @@ fn dependent_launches_see_what_came_before() {
         );
         assert!(values.iter().all(|&value| value == expected), "{dependent}");
     }
+}
+
+/// A product that waits for the launch before, whose result it reads.
+const PRODUCT_CHAIN: &str = r#"
+import triton
+import triton.language as tl
+from triton.language.extra.cuda import gdc_wait, gdc_launch_dependents
+
+@triton.jit
+def turn(out, x, y, K, B: tl.constexpr, BK: tl.constexpr):
+    gdc_launch_dependents()
+    gdc_wait()
+    m = tl.program_id(0) * B + tl.arange(0, B)
+    n = tl.program_id(1) * B + tl.arange(0, B)
+    acc = tl.zeros((B, B), dtype=tl.float32)
+    for start in range(0, K, BK):
+        k = start + tl.arange(0, BK)
+        a = tl.load(x + m[:, None] * K + k[None, :], mask=k[None, :] < K, other=0.0)
+        b = tl.load(y + k[:, None] * K + n[None, :], mask=k[:, None] < K, other=0.0)
+        acc = tl.dot(a, b, acc)
+    tl.store(out + m[:, None] * K + n[None, :], acc.to(tl.float16), mask=(m[:, None] < K) & (n[None, :] < K))
+"#;
+
+#[test]
+fn dependent_products_see_what_came_before() {
+    let Some(device) = gpu(None) else {
+        return;
+    };
+    let turn = kernel(&device, PRODUCT_CHAIN, "turn");
+    let turn = turn.constant("B", 64).and_then(|k| k.constant("BK", 64));
+    let turn = turn.and_then(|k| k.roles(Policy::Always)?.dependent(true));
+    let turn = turn.expect("it is possible");
+    const SIZE: usize = 1024;
+    let half = |number: usize| half::f16::from_f32(number as f32);
+    // A product with this moves each column to the place of the next one.
+    let moves: Vec<half::f16> = (0..SIZE * SIZE)
+        .map(|i| half(usize::from((i / SIZE + 1) % SIZE == i % SIZE)))
+        .collect();
+    let numbers: Vec<half::f16> = (0..SIZE * SIZE).map(|i| half(i * 37 % 1021)).collect();
+    let moves = Buffer::from_slice(&device, &moves).expect("there is memory");
+    let places = [&numbers, &numbers].map(|numbers| Buffer::from_slice(&device, numbers));
+    let places = places.map(|place| place.expect("there is memory"));
+    let stream = device.stream();
+    let tiles = [SIZE as u32 / 64, SIZE as u32 / 64, 1];
+    const TIMES: usize = 20;
+    for i in 0..TIMES {
+        let args = (&places[(i + 1) % 2], &places[i % 2], &moves, SIZE as i32);
+        let launched = turn.launch(&stream, tiles, args);
+        launched.expect("it is launched");
+    }
+    let found = places[TIMES % 2].read(&stream).expect("they ran");
+    let wrong = (0..SIZE * SIZE).find(|&i| {
+        let column = (i % SIZE + SIZE - TIMES) % SIZE;
+        found[i] != numbers[i / SIZE * SIZE + column]
+    });
+    assert_eq!(wrong, None);
 }
 
 #[test]

@@ -7,8 +7,8 @@
 //!
 //! A producer and its program run at the same time, and here one after the other: the producer to its end, then the program. That
 //! shows the same as taking turns would. What a producer does depends on nothing that its program does meanwhile: it has scalars
-//! that pure ops make of the kernel's (V24), and reads memory by `tensor_copy` alone, into rings that it never looks at. So its
-//! waits and what it brings are one list, whoever runs when. The list is kept, and the program takes from it: what is brought
+//! that pure ops and loads make of the kernel's (V24), and reads blocks of memory by `tensor_copy`, into rings that it never looks at. So
+//! its waits and what it brings are one list, whoever runs when. The list is kept, and the program takes from it: what is brought
 //! comes when every wait in front of it in the list is over, as the phases that the program ended until then say. The program waits
 //! in vain exactly where no order of turns could let it go on; so does the producer if a wait of it is not over when the program
 //! ends. A wait that may give up (`mbar_wait_for`) counts as one that does not. Memory that a producer reads must be written by

@@ -21,7 +21,8 @@
 //! waits for a barrier of all. What stands around an inner loop gets a second entry where there is room.
 //!
 //! A kernel gets roles if warpgroups multiply what some loop loads, if everything that its products read from memory in loops
-//! comes by boxes, and if the producer's slice is of scalars and without effects. Boxes outside of loops stay where they are.
+//! comes by boxes, and if the producer's slice is of scalars and without effects. What stands in memory that the kernel does not write the
+//! producer reads, too; and it waits for the kernel before this one where the program does. Boxes outside of loops stay where they are.
 //! Where a CTA executes several programs ([`super::loop_over_programs`]) nothing is outside: what a program reads first comes
 //! while the one before ends. Two groups of warps may then execute them in turns (`turns`).
 

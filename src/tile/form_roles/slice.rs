@@ -10,6 +10,7 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
+use crate::tile::promote::used::Used;
 
 /// Instructions, and of loops and choices the carried values.
 #[derive(Debug, Default)]
@@ -30,9 +31,13 @@ impl Needed {
 /// What a producer of these loads needs; none if that is more than scalars, or has effects.
 pub(super) fn needed(func: &TileFunction, loads: &[Inst]) -> Option<Needed> {
     let order = ProgramOrder::compute(func);
+    let used = Used::compute(func);
     let mut out = Needed::default();
     let mut values: Vec<Value> = Vec::new();
     let mut insts: Vec<Inst> = loads.to_vec();
+    // What the kernel before this one writes is not there before these.
+    let waits = func.insts_with(TileOp::GdcWait);
+    insts.extend(waits.map(|(_, inst)| inst));
     loop {
         if let Some(inst) = insts.pop() {
             if !out.insts.insert(inst) {
@@ -42,7 +47,9 @@ pub(super) fn needed(func: &TileFunction, loads: &[Inst]) -> Option<Needed> {
             match data.op {
                 TileOp::For => values.extend(&data.args[..3]),
                 TileOp::If => values.extend(&data.args[..1]),
-                TileOp::TensorLoad => values.extend(&data.args),
+                TileOp::TensorLoad | TileOp::GdcWait => values.extend(&data.args),
+                // Where blocks stand may stand in memory that nobody writes.
+                TileOp::Load if used.is_settled(func, &order, inst) => values.extend(&data.args),
                 _ if data.is_pure() => values.extend(&data.args),
                 _ => return None,
             }

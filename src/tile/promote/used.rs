@@ -80,6 +80,23 @@ impl Used {
         self.barriers.iter().any(comes_first) && writes.any(comes_first)
     }
 
+    /// Whether a load finds the same whenever it is executed behind the kernel's waits for the one before it: it reads through
+    /// parameters that nothing is written through, and nothing else in front of it waits for what others do.
+    pub(crate) fn is_settled(&self, func: &TileFunction, order: &ProgramOrder, load: Inst) -> bool {
+        let data = &func.dfg.insts[load];
+        if !data.only_reads() || is_volatile(func, load) || self.may_see_writes(func, order, load) {
+            return false;
+        }
+        let params = data.args.first().and_then(|&from| origins(func, from));
+        let waits = |inst: Inst| {
+            let data = &func.dfg.insts[inst];
+            data.op != TileOp::GdcWait && data.orders_memory() || self.acquires.contains(&inst)
+        };
+        let mut all = func.all_insts().map(|(_, inst)| inst);
+        let is_kept = params.is_some_and(|all| all.iter().all(|&param| !self.is_written(param)));
+        is_kept && !all.any(|inst| waits(inst) && order.may_precede(func, inst, load))
+    }
+
     /// Whether what a parameter points to may be read by what is not excepted, or written by what does not start from a parameter.
     pub(super) fn is_read(&self, param: Value, except: impl Fn(Inst) -> bool) -> bool {
         let reads = self.reads.get(&param).map_or(&[][..], |all| all);
