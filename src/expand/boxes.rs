@@ -22,6 +22,7 @@ use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, Scalar, ThreadType};
 use crate::layout::warpgroup::{self, MatrixForm};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
+use crate::linear_layout::shape::Shape;
 
 /// Threads of a warp.
 const LANES: u32 = 32;
@@ -371,8 +372,9 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// The block goes to a place of its own, from which the copy engine takes it. When that has been read, and when all of it is in
-    /// memory, somebody asks who needs it ([`crate::thread::insert_barriers`]).
+    /// The block goes to a place of its own, from which the copy engine takes it, or piece by piece to as many places as the instruction
+    /// says. When that has been read, and when all of it is in memory, somebody asks who needs it
+    /// ([`crate::thread::insert_barriers`]).
     pub(super) fn expand_tensor_store(&mut self, inst: Inst) -> Result<()> {
         let data = &self.tile.dfg.insts[inst];
         let ty = self.arg_type(inst, 1)?;
@@ -380,16 +382,53 @@ impl Expander<'_> {
             return bug("boxes hold numbers");
         };
         let layout = self.layout(ty)?;
-        let stands = warpgroup::staging_layout(ty.shape, elem.bytes());
-        let slot = self.b.func_mut().slots.push(SlotData {
-            bytes: elem.bytes() << ty.shape.log2_elements(),
-            align: MatrixForm::of(&stands, elem.bytes())
+        let value = self.arg(inst, 1)?;
+        let pack = self.pack_of(&value, layout.num_registers() as usize)?;
+        let places = data.stages().copied().map_or(0, usize::from);
+        let pieces = warpgroup::pieces(layout, elem.bytes()).filter(|_| 0 < places);
+        let Some(pieces) = pieces else {
+            let slot = self.place_of_box(layout.shape(), elem.bytes());
+            return self.store_box(inst, slot, (layout, layout), pack, [0, 0]);
+        };
+        let shape = pieces.layout.shape();
+        let slots: Vec<Slot> = (0..places)
+            .map(|_| self.place_of_box(shape, elem.bytes()))
+            .collect();
+        for ((registers, start), &slot) in pieces.places.iter().zip(slots.iter().cycle()) {
+            let piece = self.rearrange(&[pack], registers)?;
+            self.store_box(inst, slot, (&pieces.layout, layout), piece, *start)?;
+        }
+        Ok(())
+    }
+
+    /// A place for what the copy engine is to take.
+    fn place_of_box(&mut self, shape: Shape, elem_bytes: u32) -> Slot {
+        let stands = warpgroup::staging_layout(shape, elem_bytes);
+        self.b.func_mut().slots.push(SlotData {
+            bytes: elem_bytes << shape.log2_elements(),
+            align: MatrixForm::of(&stands, elem_bytes)
                 .map_or(BOX_ALIGN, MatrixForm::alignment)
                 .max(BOX_ALIGN),
             offset: None,
             by_group: false,
-        });
-        let mut cut = Cut::of(&stands, elem.bytes());
+        })
+    }
+
+    /// Stores a piece of a block, or all of it, by way of its place. The piece begins at a row and a column of the block, whose layout is the
+    /// second one.
+    fn store_box(
+        &mut self,
+        inst: Inst,
+        slot: Slot,
+        (layout, block_layout): (&LinearLayout, &LinearLayout),
+        pack: Value,
+        [row, column]: [u32; 2],
+    ) -> Result<()> {
+        let data = &self.tile.dfg.insts[inst];
+        let ty = self.arg_type(inst, 1)?;
+        let elem_bytes = ty.elem.bytes();
+        let stands = warpgroup::staging_layout(layout.shape(), elem_bytes);
+        let mut cut = Cut::of(&stands, elem_bytes);
         let rows = self.rows_of_groups(layout, &cut);
         if let Some(&first) = rows.iter().min() {
             cut.rows = cut.rows.min(first);
@@ -400,17 +439,22 @@ impl Expander<'_> {
             start: Start::Known(0),
             layout: Rc::new(stands),
         };
-        let value = self.arg(inst, 1)?;
-        let pack = self.pack_of(&value, layout.num_registers() as usize)?;
         if !self.store_matrices(&block, layout, ty.elem, pack)? {
             self.store_elements(&block, layout, ty.elem, pack, false)?;
         }
         let map = self.map(inst, &cut)?;
         let mut from = self.slot_address(slot, Elem::Num(Scalar::I8))?;
+        let row_dim = self.row_dim(inst)?;
         let mut coords = Vec::new();
         for i in 2..data.args.len() {
             let coord = self.arg(inst, i)?;
             coords.push(self.pack_of(&coord, 1)?);
+        }
+        if let Some(last) = coords.last_mut() {
+            *last = self.add_offset(*last, i64::from(column))?;
+        }
+        if let Some(dim) = row_dim {
+            coords[dim] = self.add_offset(coords[dim], i64::from(row))?;
         }
         let mut pred = self.speaker()?;
         if !rows.is_empty() {
@@ -419,17 +463,21 @@ impl Expander<'_> {
             }
             let below = [0; 7];
             let first = self.thread_part(&[&below[..], &rows].concat())?;
-            let row_bytes = self.int(Elem::I32, i64::from(cut.columns * elem.bytes()));
+            let row_bytes = self.int(Elem::I32, i64::from(cut.columns * elem_bytes));
             let bytes = self.binary(ThreadOp::Imul, first, row_bytes)?;
             from = self.binary(ThreadOp::Addptr, from, bytes)?;
-            if let Some(dim) = self.row_dim(inst)? {
+            if let Some(dim) = row_dim {
+                let columns = block_layout.shape().extent(1) as u32;
+                let groups = warpgroup::group_columns(block_layout).iter();
+                let rows: Vec<u32> = groups.map(|column| column / columns).collect();
+                let first = self.thread_part(&[&below[..], &rows].concat())?;
                 coords[dim] = self.binary(ThreadOp::Iadd, coords[dim], first)?;
             }
         }
         let mut store = InstData::new(ThreadOp::TensorStore, &[from, map, pred]);
         store.attrs.extend(data.rmw().map(|&rmw| make::rmw(rmw)));
         let others = rows.iter().sum();
-        for (bytes, at) in self.boxes(inst, &cut, elem.bytes(), &coords, others)? {
+        for (bytes, at) in self.boxes(inst, &cut, elem_bytes, &coords, others)? {
             let mut data = store.clone();
             data.args.extend(at);
             data.attrs.extend(slot_attrs(slot, bytes));

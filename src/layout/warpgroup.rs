@@ -189,6 +189,92 @@ pub fn staging_layout(shape: Shape, elem_bytes: u32) -> LinearLayout {
     longest.unwrap_or_else(|| named::shared_row_major(shape))
 }
 
+/// The shape of the pieces in which a block of sums can go to memory one after the other: of each group of warps the rows of one
+/// instruction, and as many columns as stand beside each other. None if there are not more than two of them.
+pub fn piece(block: Shape, elem_bytes: u32, num_warps: u32) -> Option<Shape> {
+    let [_, across] = warps(block, num_warps)?;
+    let form = MatrixForm::of(&staging_layout(block, elem_bytes), elem_bytes)?;
+    let [rows, columns] = [0, 1].map(|dim| block.extent(dim) as u32);
+    let down = tiles_down(block, num_warps)?;
+    let beside = form.swizzle / elem_bytes;
+    let is_worth_it = across == 1 && 2 < down * (columns / beside);
+    let extents = [rows / down, beside].map(u64::from);
+    Shape::new(&extents).ok().filter(|_| is_worth_it)
+}
+
+/// A block of sums in pieces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    /// The layout of each.
+    pub layout: LinearLayout,
+    /// The block's registers that are each one's, and the row and the column where it begins.
+    pub places: Vec<(Vec<u32>, [u32; 2])>,
+}
+
+/// The pieces of a block with the layout, if each is of certain registers of all threads.
+pub fn pieces(layout: &LinearLayout, elem_bytes: u32) -> Option<Pieces> {
+    let block = layout.shape();
+    let shape = piece(block, elem_bytes, layout.num_warps())?;
+    let [columns, beside] = [block, shape].map(|shape| shape.extent(1) as u32);
+    let registers = layout.columns(HwDim::Register);
+    // Columns of the register bits that tell pieces apart: of other columns, and of rows of other instructions.
+    let tells = |&column: &u32| {
+        let is_beside = beside <= column && column < columns;
+        column.is_power_of_two() && (is_beside || common().rows * columns <= column)
+    };
+    let between: u32 = registers.iter().filter(|column| tells(column)).sum();
+    let count = block.elements() / shape.elements();
+    if u64::from(between.count_ones()) != u64::from(count.ilog2()) {
+        return None;
+    }
+    let kept: Vec<u32> = (0..32)
+        .map(|bit| 1 << bit)
+        .filter(|bit| between & bit == 0)
+        .collect();
+    // An element of the block as the one of its piece.
+    let squeezed = |column: u32| {
+        let bits = kept
+            .iter()
+            .enumerate()
+            .filter(|(_, bit)| column & **bit != 0);
+        bits.fold(0, |all, (i, _)| all | 1 << i)
+    };
+    let of = |dim| -> Vec<u32> {
+        let columns = layout.columns(dim).iter().copied();
+        let own = columns.filter(|column| column & between == 0);
+        own.map(squeezed).collect()
+    };
+    let all_others = [HwDim::Lane, HwDim::Warp].map(|dim| layout.columns(dim));
+    if all_others
+        .into_iter()
+        .flatten()
+        .any(|column| column & between != 0)
+    {
+        return None;
+    }
+    let made = LinearLayout::distributed(
+        shape,
+        &of(HwDim::Register),
+        &of(HwDim::Lane),
+        &of(HwDim::Warp),
+    );
+    let telling = |register: u32| layout.apply(register, 0, 0, 0) & between;
+    let mut places: Vec<(Vec<u32>, [u32; 2])> = Vec::new();
+    for register in 0..layout.num_registers() {
+        let at = telling(register);
+        let start = [at / columns, at % columns];
+        match places.iter_mut().find(|(_, place)| *place == start) {
+            Some((own, _)) => own.push(register),
+            None => places.push((vec![register], start)),
+        }
+    }
+    places.sort_by_key(|&(_, [row, column])| (column, row));
+    Some(Pieces {
+        layout: made.ok()?,
+        places,
+    })
+}
+
 /// How a unit reads a block: the dimension that it sums along, and how many rows or columns it reads at once.
 pub type Reader = (usize, u32);
 
@@ -294,6 +380,53 @@ mod tests {
             for i in 0..8 {
                 assert_eq!(offsets.of(i * across), i * form.alignment(), "{form:?}");
             }
+        }
+    }
+
+    #[test]
+    fn pieces_have_each_element_of_their_block_once() {
+        let cases = [
+            ([128, 128], 2, 4, Some([64, 64])),
+            ([128, 128], 4, 4, Some([64, 32])),
+            ([128, 256], 2, 8, Some([128, 64])),
+            ([256, 128], 2, 8, Some([128, 64])),
+            ([256, 64], 2, 4, Some([64, 64])),
+            // Two pieces in two places are the block as it is.
+            ([128, 64], 2, 4, None),
+            ([128, 128], 2, 8, None),
+            // Groups beside each other have other columns.
+            ([64, 256], 2, 8, None),
+            ([32, 256], 2, 4, None),
+        ];
+        for (extents, bytes, num_warps, expected) in cases {
+            let block = shape(&extents);
+            let found = piece(block, bytes, num_warps);
+            assert_eq!(found, expected.map(|of| shape(&of)), "{extents:?}");
+            let Some(found) = found else { continue };
+            let layout = accumulator(block, num_warps).expect("a layout of sums");
+            let pieces = pieces(&layout, bytes).expect("registers of their own");
+            assert_eq!(pieces.layout.shape(), found);
+            let mut seen = vec![0; block.elements() as usize];
+            for (registers, [row, column]) in &pieces.places {
+                let threads = 32 * num_warps;
+                for (i, &register) in registers.iter().enumerate() {
+                    for thread in 0..threads {
+                        let at = |layout: &LinearLayout, register| {
+                            layout.apply(register, thread % 32, thread / 32, 0)
+                        };
+                        let whole = at(&layout, register);
+                        let own = at(&pieces.layout, i as u32);
+                        let [of_piece, of_block] = [(found, own), (block, whole)]
+                            .map(|(shape, at)| [0, 1].map(|dim| shape.coordinate(at, dim)));
+                        assert_eq!(column + of_piece[1], of_block[1], "{extents:?}");
+                        // Rows of other groups stand in the block where they are.
+                        let distance = of_block[0] - row - of_piece[0];
+                        assert_eq!(distance % 64, 0, "{extents:?}");
+                        seen[whole as usize] += 1;
+                    }
+                }
+            }
+            assert!(seen.iter().all(|&times| times == 1), "{extents:?}");
         }
     }
 }

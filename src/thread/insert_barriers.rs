@@ -69,8 +69,8 @@ struct Pending {
     unfenced: BTreeSet<Slot>,
     /// Read by products under way, with how many groups were committed since.
     reading: BTreeSet<(Slot, u32)>,
-    /// Read by the engine that stores boxes.
-    sending: BTreeSet<Slot>,
+    /// Read by the engine that stores boxes, with how many groups of them were committed since.
+    sending: BTreeSet<(Slot, u32)>,
     /// Where the boxes go that are on their way to device memory.
     sent: BTreeSet<Origin>,
     /// Where the addresses of loads from device memory come from.
@@ -141,9 +141,12 @@ impl Pending {
 
     /// A group of products is closed.
     fn commit(&mut self) {
-        let reading = std::mem::take(&mut self.reading).into_iter();
-        let older = reading.map(|(slot, age)| (slot, (age + 1).min(MOST_GROUPS)));
-        self.reading = older.collect();
+        self.reading = older(&self.reading);
+    }
+
+    /// A group of boxes that are stored is closed.
+    fn commit_boxes(&mut self) {
+        self.sending = older(&self.sending);
     }
 
     /// What is left after a wait that leaves so many groups of products under way.
@@ -158,10 +161,18 @@ impl Pending {
         }
     }
 
-    /// What is left after a wait for boxes that are stored: their slots have been read by the thread that waits.
-    fn pass_bulk_wait(&mut self, how: BulkWait) {
-        self.read.append(&mut self.sending);
-        if how == BulkWait::Whole {
+    /// What is left after a wait for boxes that are stored: the slots of all groups but so many have been read by the thread that waits.
+    fn pass_bulk_wait(&mut self, how: BulkWait, left: u32) {
+        let sending = std::mem::take(&mut self.sending);
+        for (slot, age) in sending {
+            // A wait for all groups stands behind the last one.
+            if age > left || left == 0 {
+                self.read.insert(slot);
+            } else {
+                self.sending.insert((slot, age));
+            }
+        }
+        if how == BulkWait::Whole && left == 0 {
             self.sent.clear();
         }
     }
@@ -200,8 +211,16 @@ impl Pending {
     }
 }
 
-/// Most groups of products that are distinguished.
+/// Most groups of products, and of boxes, that are distinguished.
 const MOST_GROUPS: u32 = 8;
+
+/// What is read by groups when one more of them is closed.
+fn older(reading: &BTreeSet<(Slot, u32)>) -> BTreeSet<(Slot, u32)> {
+    let older = reading
+        .iter()
+        .map(|&(slot, age)| (slot, (age + 1).min(MOST_GROUPS)));
+    older.collect()
+}
 
 /// What must stand in front of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -212,8 +231,8 @@ struct Needed {
     fence: bool,
     /// Before that a wait for products.
     wait: bool,
-    /// And one for boxes that are stored.
-    bulk: Option<BulkWait>,
+    /// And one for boxes that are stored, which leaves so many groups of them under way.
+    bulk: Option<(BulkWait, u32)>,
 }
 
 /// Who waits for each other.
@@ -296,13 +315,13 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
                 data.attrs.push(make::pending(0));
                 with_barriers.push(func.dfg.make_inst(data, &[]));
             }
-            if let Some(how) = needed.bulk {
+            if let Some((how, left)) = needed.bulk {
                 let op = match how {
                     BulkWait::Read => ThreadOp::BulkWaitRead,
                     BulkWait::Whole => ThreadOp::BulkWait,
                 };
                 let mut data: InstData<Thread> = InstData::new(op, &[]);
-                data.attrs.push(make::pending(0));
+                data.attrs.push(make::pending(left));
                 with_barriers.push(func.dfg.make_inst(data, &[]));
             }
             if needed.fence {
@@ -364,15 +383,16 @@ fn step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut Pending)
     let mut needed = Needed::default();
     match data.op {
         ThreadOp::Barrier => {
-            needed.bulk = pending.wait_for_boxes(false, true);
+            needed.bulk = pending.wait_for_boxes(None, true);
             pending.pass_barrier();
         }
-        ThreadOp::Return => needed.bulk = pending.wait_for_boxes(true, false),
-        ThreadOp::BulkWaitRead if data.pending() == Some(&0) => {
-            pending.pass_bulk_wait(BulkWait::Read);
+        ThreadOp::Return => needed.bulk = pending.wait_for_boxes(Some(0), false),
+        ThreadOp::BulkCommit => pending.commit_boxes(),
+        ThreadOp::BulkWaitRead => {
+            pending.pass_bulk_wait(BulkWait::Read, data.pending().copied().unwrap_or(0));
         }
-        ThreadOp::BulkWait if data.pending() == Some(&0) => {
-            pending.pass_bulk_wait(BulkWait::Whole);
+        ThreadOp::BulkWait => {
+            pending.pass_bulk_wait(BulkWait::Whole, data.pending().copied().unwrap_or(0));
         }
         ThreadOp::CpAsyncWait => pending.pass_wait(),
         ThreadOp::WgmmaCommit => pending.commit(),
@@ -457,9 +477,11 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
         AccessSpace::Shared(_) | AccessSpace::Log => false,
     };
     let is_whole = publishes(data) || accesses.iter().any(meets_boxes);
-    let sent_from = accesses.iter().filter_map(meets_bytes).max();
-    let bulk = pending.wait_for_boxes(sent_from.is_some(), is_whole);
-    if let Some(how) = bulk {
+    let met: Vec<(Waiters, u32)> = accesses.iter().filter_map(meets_bytes).collect();
+    let sent_from = met.iter().map(|&(waiters, _)| waiters).max();
+    let left = met.iter().map(|&(_, left)| left).min();
+    let bulk = pending.wait_for_boxes(left, is_whole);
+    if let Some((how, _)) = bulk {
         let all = how == BulkWait::Whole;
         barrier = barrier.max(if all { Some(Waiters::All) } else { sent_from });
     }
@@ -478,7 +500,7 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
     for access in &accesses {
         match access.space {
             AccessSpace::Shared(Some(slot)) if data.op == ThreadOp::TensorStore => {
-                pending.sending.insert(slot);
+                pending.sending.insert((slot, 0));
             }
             AccessSpace::Shared(Some(slot)) => pending.note_slot(slot, access),
             AccessSpace::Global(pointer) if data.op == ThreadOp::TensorStore => {
@@ -530,24 +552,30 @@ impl Pending {
         }
     }
 
-    /// Whether boxes are stored from bytes of a slot.
-    fn is_sent_from(&self, func: &ThreadFunction, slot: Slot) -> Option<Waiters> {
-        let meets = |&other: &Slot| match other == slot {
-            true => Some(Waiters::of(func, slot)),
-            false => overlap(func, slot, other).then_some(Waiters::All),
+    /// Whether boxes are stored from bytes of a slot: who waits then, and how many groups of boxes may be left under way.
+    fn is_sent_from(&self, func: &ThreadFunction, slot: Slot) -> Option<(Waiters, u32)> {
+        let meets = |&(other, age): &(Slot, u32)| {
+            let waiters = match other == slot {
+                true => Some(Waiters::of(func, slot)),
+                false => overlap(func, slot, other).then_some(Waiters::All),
+            };
+            Some((waiters?, age.saturating_sub(1)))
         };
-        self.sending.iter().filter_map(meets).max()
+        let met: Vec<(Waiters, u32)> = self.sending.iter().filter_map(meets).collect();
+        let waiters = met.iter().map(|&(waiters, _)| waiters).max()?;
+        let left = met.iter().map(|&(_, left)| left).min()?;
+        Some((waiters, left))
     }
 
-    /// Waits for boxes that are on their way, if there are any: until their slots have been read, or for all of it.
-    fn wait_for_boxes(&mut self, reading: bool, whole: bool) -> Option<BulkWait> {
-        let how = match (whole, reading) {
-            (true, _) if !self.sent.is_empty() => BulkWait::Whole,
-            (_, true) if !self.sending.is_empty() => BulkWait::Read,
+    /// Waits for boxes that are on their way, if there are any: until the slots of all groups but so many have been read, or for all of it.
+    fn wait_for_boxes(&mut self, reading: Option<u32>, whole: bool) -> Option<(BulkWait, u32)> {
+        let (how, left) = match (whole, reading) {
+            (true, _) if !self.sent.is_empty() => (BulkWait::Whole, 0),
+            (_, Some(left)) if !self.sending.is_empty() => (BulkWait::Read, left),
             _ => return None,
         };
-        self.pass_bulk_wait(how);
-        Some(how)
+        self.pass_bulk_wait(how, left);
+        Some((how, left))
     }
 
     /// Whether an access changes what a product under way reads. Copies, and stores that are `apart`, go to other entries of a

@@ -1,6 +1,7 @@
 //! What passes may spend, and how much of it is given up where a kernel does not fit.
 
 use super::share_operands::holds_operands;
+use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::settings::Policy;
@@ -16,6 +17,8 @@ pub struct ResourcePlan {
     pub shared_operands: bool,
     /// Products may go to warpgroups, which want sums and fragments in registers while they work.
     pub warpgroup_units: bool,
+    /// Blocks may go to memory piece by piece, for which their layouts must be those of sums.
+    pub pieces: bool,
     /// Blocks may be brought by warps of their own, which take registers, too.
     pub roles: Policy,
     /// CTAs may execute several programs, whose rings live beside what a program stores.
@@ -31,14 +34,22 @@ impl ResourcePlan {
         small_boxes: true,
         shared_operands: true,
         warpgroup_units: true,
+        pieces: true,
         roles: Policy::Auto,
         persistent: Policy::Auto,
         reserved: 0,
     };
 
-    /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first loops over programs, then boxes that are stored, then
+    /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first pieces, then loops over programs, then boxes that are stored, then
     /// operands, then entries of rings. What is reserved is all that is no ring, and grows with each plan, until no ring has an entry to spare.
     pub(crate) fn less(self, tile: &TileFunction, needed: u32, limit: u32) -> Option<ResourcePlan> {
+        let in_pieces = |(_, inst)| tile.dfg.insts[inst].stages().is_some();
+        if self.pieces && tile.insts_with(TileOp::TensorStore).any(in_pieces) {
+            return Some(ResourcePlan {
+                pieces: false,
+                ..self
+            });
+        }
         if tile.persistent {
             return Some(ResourcePlan {
                 persistent: Policy::Never,

@@ -349,7 +349,7 @@ macro_rules! for_each_op {
                 /// the tensor are not written. No coordinate is negative, and rows of the tensor are multiples of 16 bytes, as
                 /// the engine writes so many at once. With `rmw`, a sum, each element of memory becomes its sum with that of the block,
                 /// as by a relaxed `atomic_rmw` but for subnormal numbers of f32, which stay.
-                TensorStore "tensor_store" tensor_store(map: Value, x: Value, coords: &[Value]) {} {rmw: RmwOp} [] TensorStore, Memory {writes("map")};
+                TensorStore "tensor_store" tensor_store(map: Value, x: Value, coords: &[Value]) {} {rmw: RmwOp, stages: u8} [] TensorStore, Memory {writes("map")};
                 /// Makes the barriers of a slot, 8 bytes each: a phase ends with `count` arrivals and all bytes that these announced.
                 MbarInit "mbar_init" mbar_init() {slot: Slot, count: u32} {} [] NoResult, Sync;
                 /// Ends the barriers of a slot, which nobody waits for any more, so that they can be made again.

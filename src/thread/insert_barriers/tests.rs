@@ -53,6 +53,7 @@ fn access(b: &mut ThreadBuilder, letter: char, slots: [(Slot, Value); 2]) {
         'c' => ThreadOp::CpAsync,
         'x' => ThreadOp::CpAsyncWait,
         't' => ThreadOp::TensorStore,
+        'd' => ThreadOp::BulkCommit,
         'b' => ThreadOp::TensorCopy,
         'p' => ThreadOp::Wgmma,
         'k' => ThreadOp::WgmmaCommit,
@@ -67,6 +68,7 @@ fn access(b: &mut ThreadBuilder, letter: char, slots: [(Slot, Value); 2]) {
         ThreadOp::CpAsyncWait,
         ThreadOp::WgmmaCommit,
         ThreadOp::WgmmaWait,
+        ThreadOp::BulkCommit,
         ThreadOp::GdcLaunchDependents,
         ThreadOp::Return,
         ThreadOp::Barrier,
@@ -100,9 +102,9 @@ fn access(b: &mut ThreadBuilder, letter: char, slots: [(Slot, Value); 2]) {
 }
 
 /// Where barriers go between accesses: w stores, s stores to another entry of a ring, r loads, m loads of matrices, a atomic
-/// steps, c copies under way, x waits for them, t boxes that are stored, b boxes that are brought, p products, k closes a group of
+/// steps, c copies under way, x waits for them, t boxes that are stored, d closes a group of these, b boxes that are brought, p products, k closes a group of
 /// these, 0 and 1 wait until so many groups are left, l loads from device memory, g lets the next launch begin, e the end, | barriers. Capitals access the second slot. What else is put between: f fences
-/// for engines, ? waits until boxes have been read, ! until they are in memory, 0 until all products are over.
+/// for engines, ? waits until boxes have been read, 1? until those of all groups but one have, ! until they are in memory, 0 until all products are over.
 fn with_barriers(accesses: &str, second: u32) -> String {
     let mut b = ThreadBuilder::new("k", 4);
     let slots = [0, second].map(|offset| slot_at(&mut b, offset));
@@ -113,16 +115,16 @@ fn with_barriers(accesses: &str, second: u32) -> String {
     insert_barriers(&mut func);
     let mut letters = accesses.chars().filter(|letter| !"|01".contains(*letter));
     let insts = func.order.insts(func.entry).iter();
-    let shown = insts.filter_map(|&inst| match func.dfg.insts[inst].op {
-        ThreadOp::SlotAddr | ThreadOp::Const => None,
-        ThreadOp::Barrier => Some('|'),
-        ThreadOp::FenceAsync => Some('f'),
-        ThreadOp::BulkWaitRead => Some('?'),
-        ThreadOp::BulkWait => Some('!'),
-        ThreadOp::WgmmaWait => func.dfg.insts[inst]
-            .pending()
-            .map(|n| if *n == 0 { '0' } else { '1' }),
-        _ => letters.next(),
+    let pending = |inst: Inst| func.dfg.insts[inst].pending().copied().unwrap_or(0);
+    let shown = insts.map(|&inst| match func.dfg.insts[inst].op {
+        ThreadOp::SlotAddr | ThreadOp::Const => String::new(),
+        ThreadOp::Barrier => "|".to_owned(),
+        ThreadOp::FenceAsync => "f".to_owned(),
+        ThreadOp::BulkWaitRead if pending(inst) == 0 => "?".to_owned(),
+        ThreadOp::BulkWaitRead => format!("{}?", pending(inst)),
+        ThreadOp::BulkWait => "!".to_owned(),
+        ThreadOp::WgmmaWait => pending(inst).to_string(),
+        _ => letters.next().map_or_else(String::new, String::from),
     });
     shown.collect()
 }
@@ -145,6 +147,11 @@ fn boxes_are_waited_for_where_their_bytes_change() {
     assert_eq!(with_barriers("wtl", 0), "wf|t!|l");
     // Behind the end shared memory belongs to others.
     assert_eq!(with_barriers("wte", 0), "wf|t?e");
+    // Groups end in the order in which they were closed: those behind the one that is waited for go on.
+    assert_eq!(with_barriers("wtdWTdw", 64), "wf|tdWf|Td1?|w");
+    assert_eq!(with_barriers("wtdWTdW", 64), "wf|tdWf|Td?|W");
+    assert_eq!(with_barriers("wtdWTdwW", 64), "wf|tdWf|Td1?|w?f|W");
+    assert_eq!(with_barriers("wtdWTde", 64), "wf|tdWf|Td?e");
 }
 
 #[test]

@@ -119,6 +119,14 @@ pub fn form_roles(func: &mut TileFunction, target: Target, resources: &ResourceP
         groups: 1,
         max_registers: budget.map(|_| PRODUCER_REGISTERS),
     });
+    if channels.in_pieces {
+        let stores = func.insts_with(TileOp::TensorStore);
+        let stores: Vec<_> = stores.map(|(_, inst)| inst).collect();
+        for inst in stores {
+            let attrs = &mut func.dfg.insts[inst].attrs;
+            attrs.push(make::stages(channels::PLACES));
+        }
+    }
     let entry = func.entry;
     let (region, copies) = slice::copy(func, &needed);
     let places = channels.make(func);
