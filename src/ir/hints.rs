@@ -86,8 +86,9 @@ impl ParamHints {
         ParamHints::divisible(self.divisible)
     }
 
-    /// No more promise than something that was found rests on. What was not found for want of a larger promise, or because runs
-    /// would be less aligned with it, does not count: whether such is looked at hangs on the promises of other arguments.
+    /// No more promise than something that was found rests on, which is the same with the least that was asked for. What was not found
+    /// for want of a larger promise, or because runs would be less aligned with it, does not count: whether such is looked at hangs
+    /// on the promises of other arguments.
     pub(crate) fn relied_on(&self) -> ParamHints {
         let exponent = self.asked.relied.load(Ordering::Relaxed);
         let promised = if exponent == 0 { 0 } else { 1 << exponent };

@@ -9,11 +9,19 @@
 //! `s`, and that it is at most `v`. More promised is not always more known (longer runs are less aligned), so that either claim may
 //! need that a promise is at least something, and at most something.
 //!
+//! Expansion makes use of what the answers rely on, so that this has to be the same with the least that was asked for. It may be
+//! something else where one of two numbers was taken that with less promised are the same, or the other way round, and where
+//! something holds whatever is promised. Such a number is open: a question about it asks for all that is promised of what it was
+//! made of.
+//!
 //! The numbers are visible nowhere else, so that nothing can be decided by one in silence.
 
 use std::rc::Rc;
 
 use crate::ir::function::ParamHints;
+
+#[cfg(test)]
+mod tests;
 
 /// A promise that may grow without end.
 const ANY: u8 = u8::MAX;
@@ -27,6 +35,28 @@ pub struct Exponent {
     most: u8,
     /// By parameters, in order.
     needs: Option<Rc<[Need]>>,
+    /// Of which it was made.
+    of: Params,
+    /// Of which it needs the promises as they are: with less, the same number might rest on something else.
+    whole: Params,
+}
+
+/// Parameters: a bit for each of the first, and one for all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Params(u64);
+
+impl Params {
+    fn one(param: usize) -> Params {
+        Params(1 << param.min(63))
+    }
+
+    fn has(self, param: usize) -> bool {
+        self.0 & Params::one(param).0 != 0
+    }
+
+    fn and(self, other: Params) -> Params {
+        Params(self.0 | other.0)
+    }
 }
 
 /// What an exponent needs of the promise of one argument.
@@ -43,6 +73,13 @@ struct Need {
     above: u8,
     /// and at most this.
     most: u8,
+    /// That what it is a part of rests on the same with less promised: the promise is at least this.
+    firm: u8,
+}
+
+/// The exponent of a promise.
+fn level(hints: &ParamHints) -> u8 {
+    hints.promised().max(1).trailing_zeros() as u8
 }
 
 /// How a number needs that another one does not fall.
@@ -62,6 +99,9 @@ type Part<'a> = (&'a Exponent, Low, bool);
 pub(super) struct Answer {
     pub(super) is_true: bool,
     needs: Vec<Need>,
+    /// As of the two numbers.
+    of: Params,
+    whole: Params,
 }
 
 impl Need {
@@ -74,11 +114,13 @@ impl Need {
             below: most,
             above: least,
             most,
+            firm: 0,
         }
     }
 
     fn is_idle(&self) -> bool {
-        (self.sliding, self.fixed, self.above) == (0, 0, 0) && (self.below, self.most) == (ANY, ANY)
+        (self.sliding, self.fixed, self.above, self.firm) == (0, 0, 0, 0)
+            && (self.below, self.most) == (ANY, ANY)
     }
 
     /// Those that a number has which is made of this one's claims.
@@ -104,13 +146,17 @@ impl Need {
             below,
             above,
             most,
+            firm: self.firm,
         }
     }
 
     /// The same for one claim that needs all of it.
     fn as_one(self) -> Need {
         let least = self.sliding.max(self.fixed).max(self.above);
-        Need::within(self.param, least, self.below.min(self.most))
+        Need {
+            firm: self.firm,
+            ..Need::within(self.param, least, self.below.min(self.most))
+        }
     }
 
     fn with(self, other: Need) -> Need {
@@ -121,6 +167,7 @@ impl Need {
             below: self.below.min(other.below),
             above: self.above.max(other.above),
             most: self.most.min(other.most),
+            firm: self.firm.max(other.firm),
         }
     }
 }
@@ -143,6 +190,13 @@ fn merged(a: impl Iterator<Item = Need>, b: impl Iterator<Item = Need>) -> Vec<N
     }
 }
 
+impl Answer {
+    /// Whether it is the same however much less is promised, and rests on the same then.
+    fn stays(&self) -> bool {
+        self.whole == Params::default() && self.needs.iter().all(|need| need.fixed == 0)
+    }
+}
+
 impl Exponent {
     /// One that rests on nothing.
     pub fn constant(value: u8) -> Exponent {
@@ -150,13 +204,13 @@ impl Exponent {
             value,
             least: value,
             most: value,
-            needs: None,
+            ..Exponent::default()
         }
     }
 
     /// That of the power of two which the argument of a parameter is promised to be a multiple of.
     pub(super) fn promised(param: usize, hints: &ParamHints) -> Exponent {
-        let value = hints.promised().max(1).trailing_zeros() as u8;
+        let value = level(hints);
         let need = Need {
             sliding: value,
             fixed: 0,
@@ -169,6 +223,8 @@ impl Exponent {
             least: 0,
             most: ANY - 1,
             needs: Some(Rc::new([need])),
+            of: Params::one(param),
+            whole: Params::default(),
         }
     }
 
@@ -178,9 +234,26 @@ impl Exponent {
 
     /// The needs of a number that it has by one of its parts.
     fn part((of, low, high): Part<'_>) -> impl Iterator<Item = Need> {
+        // A number that can be no less rests on nothing as a part; with less promised it is not to be more.
+        let is_least = of.value == of.least;
         let is_idle = matches!(low, Low::No) && !high;
         let needs = if is_idle { &[][..] } else { of.needs() };
-        needs.iter().map(move |need| need.taken(low, high))
+        needs.iter().map(move |need| {
+            let firm = if is_least { need.above } else { 0 };
+            let need = need.taken(low, high);
+            Need {
+                firm: need.firm.max(firm),
+                ..need
+            }
+        })
+    }
+
+    /// Of which it needs the promises as they are, as a part of something.
+    fn whole(&self) -> Params {
+        match self.value == self.least {
+            true => Params::default(),
+            false => self.whole,
+        }
     }
 
     fn made(value: u8, least: u8, most: u8, a: Part<'_>, b: Part<'_>) -> Exponent {
@@ -189,6 +262,8 @@ impl Exponent {
             least,
             most,
             needs: None,
+            of: a.0.of.and(b.0.of),
+            whole: a.0.whole().and(b.0.whole()),
         };
         if a.0.needs.is_none() && b.0.needs.is_none() {
             return bare;
@@ -206,6 +281,9 @@ impl Exponent {
 
     /// The same with these needs, but for those of what holds anyway.
     fn resting_on(mut self, needs: Vec<Need>) -> Exponent {
+        if self.least == self.most {
+            return Exponent::constant(self.value);
+        }
         let low = if self.value > self.least {
             Low::Within(0)
         } else {
@@ -215,6 +293,21 @@ impl Exponent {
         let needs = needs.into_iter().map(|need| need.taken(low, high));
         let needs: Rc<[Need]> = needs.filter(|need| !need.is_idle()).collect();
         self.needs = (!needs.is_empty()).then_some(needs);
+        self
+    }
+
+    /// Whether its needs end where it holds anyway: that it is no less rests on nothing.
+    fn ends_at_least(&self) -> bool {
+        let fall = self.value - self.least;
+        let mut needs = self.needs().iter();
+        needs.all(|need| need.fixed == 0 && need.sliding <= fall)
+    }
+
+    /// The same, which needs all that it was made of as it is, if with less promised it might rest on something else.
+    fn open(mut self, is_open: bool) -> Exponent {
+        if is_open {
+            self.whole = self.of;
+        }
         self
     }
 
@@ -237,13 +330,16 @@ impl Exponent {
         let is_bound = |x: &Exponent| x.value == value;
         let by_first = is_bound(self) && (!is_bound(other) || other.needs.is_some());
         let is_fixed = self.most <= value || other.most <= value;
+        let least = self.least.min(other.least);
+        let is_open = |x: &Exponent| least < x.least && !x.ends_at_least();
         Exponent::made(
             value,
-            self.least.min(other.least),
+            least,
             self.most.min(other.most),
             (self, low(self), by_first && !is_fixed),
             (other, low(other), !by_first && !is_fixed),
         )
+        .open(is_open(self) || is_open(other))
     }
 
     /// The larger one.
@@ -270,6 +366,7 @@ impl Exponent {
             (self, low(by_first), self.most > value),
             (other, low(!by_first), other.most > value),
         )
+        .open(self.needs.is_some() && other.needs.is_some())
     }
 
     /// Their sum: the exponent of a product.
@@ -287,6 +384,7 @@ impl Exponent {
             (self, Low::Within(0), true),
             (other, behind, true),
         )
+        .open(other.needs.is_some() && !self.ends_at_least())
     }
 
     /// The difference to a constant, or zero: the exponent of an exact quotient.
@@ -329,6 +427,8 @@ impl Exponent {
         Answer {
             is_true,
             needs: needs.map(Need::as_one).filter(|n| !n.is_idle()).collect(),
+            of: small.of.and(large.of),
+            whole: small.whole.and(large.whole),
         }
     }
 
@@ -341,25 +441,40 @@ impl Exponent {
         let bare = Exponent {
             least: then.least.min(other.least),
             most: then.most.max(other.most),
+            of: one.of.and(answer.of),
+            whole: match answer.stays() {
+                true => one.whole(),
+                false => one.whole().and(answer.of),
+            },
             ..one.clone()
         };
-        let needs = merged(one.needs().iter().copied(), answer.needs.into_iter());
-        bare.resting_on(needs)
+        let part = Exponent::part((one, Low::Within(0), true));
+        let needs = merged(part, answer.needs.into_iter());
+        let is_open = bare.least < one.least && !one.ends_at_least();
+        bare.resting_on(needs).open(is_open)
     }
 
     /// The larger of two numbers of which the first is never the smaller one, or the smaller, by an answer.
     pub(super) fn upper_or_lower(answer: Answer, upper: &Exponent, lower: &Exponent) -> Exponent {
-        if upper.value != lower.value {
+        if answer.needs.is_empty() {
+            // It is always the same one.
             return Exponent::chosen(answer, upper, lower);
         }
-        // Whatever the answer is, it is between the two.
-        Exponent::made(
-            upper.value,
-            lower.least,
-            upper.most,
-            (upper, Low::No, true),
-            (lower, Low::Within(0), false),
-        )
+        let stays = !answer.is_true && answer.stays();
+        let mut one = if upper.value == lower.value {
+            // Whatever the answer is, it is between the two.
+            Exponent::made(
+                upper.value,
+                lower.least,
+                upper.most,
+                (upper, Low::No, true),
+                (lower, Low::Within(0), false),
+            )
+        } else {
+            Exponent::chosen(answer, upper, lower)
+        };
+        one.of = one.of.and(upper.of).and(lower.of);
+        one.open(!stays)
     }
 
     /// Zero, once rounds are over that ended with both of these.
@@ -367,6 +482,8 @@ impl Exponent {
         let all = merged(before.needs().iter().copied(), now.needs().iter().copied());
         let bare = Exponent {
             most: before.most.max(now.most),
+            of: before.of.and(now.of),
+            whole: before.of.and(now.of),
             ..Exponent::default()
         };
         bare.resting_on(all.into_iter().map(Need::as_one).collect())
@@ -375,7 +492,9 @@ impl Exponent {
     /// Whether two are the same number and rest on the same.
     pub(super) fn is_same(&self, other: &Exponent) -> bool {
         let bounds = |x: &Exponent| (x.value, x.least, x.most);
-        bounds(self) == bounds(other) && self.needs == other.needs
+        bounds(self) == bounds(other)
+            && self.needs == other.needs
+            && (self.of, self.whole) == (other.of, other.whole)
     }
 
     /// Whether two are the same number, whatever they rest on.
@@ -397,7 +516,17 @@ impl Exponent {
         for need in Exponent::part((self, low, self.value < most)) {
             if let Some(hints) = hints.get(need.param as usize) {
                 let relied = need.sliding.max(need.fixed);
-                hints.ask(relied, need.above, need.below.min(need.most));
+                let least = match low {
+                    Low::No => need.above,
+                    _ => need.above.max(need.firm),
+                };
+                hints.ask(relied, least, need.below.min(need.most));
+            }
+        }
+        if !matches!(low, Low::No) {
+            let all = hints.iter().enumerate();
+            for (_, hints) in all.filter(|&(param, _)| self.whole.has(param)) {
+                hints.ask(0, level(hints), ANY);
             }
         }
         self.value.min(most)
