@@ -32,6 +32,8 @@ pub(crate) struct Changes<'m> {
     steps: FxHashMap<&'m str, Vec<(TextSize, &'m Stmt)>>,
     /// The same as `unknown` for attributes of classes.
     attributes: FxHashMap<(&'m str, &'m str), TextRange>,
+    /// There may be names of which the text says nothing.
+    pub(crate) open: bool,
 }
 
 impl<'m> Changes<'m> {
@@ -60,6 +62,11 @@ impl<'m> Changes<'m> {
         keys.iter()
             .find_map(|key| self.attributes.get(key))
             .copied()
+    }
+
+    /// What sets the value within a `constexpr`, of which there is no telling which it is.
+    pub(crate) fn of_constexprs(&self) -> Option<TextRange> {
+        self.attribute("", "value")
     }
 
     /// The statements that change the value of a name, each with its end.

@@ -221,6 +221,16 @@ pub(crate) struct Lower<'m> {
     pub(crate) asked_host: bool,
     /// The same of what only the host has alone.
     pub(crate) guessed: bool,
+    /// The first error is one to Python too.
+    pub(crate) raised: bool,
+    /// A condition of the module is evaluated: variables of the environment are not set.
+    pub(crate) in_condition: bool,
+    /// It has asked for one.
+    pub(crate) asked_environment: bool,
+    /// There is a `constexpr` of `None` or of a truth value.
+    pub(crate) wrapped: bool,
+    /// Lists and dictionaries that a `for` of Python is going through.
+    pub(crate) walked: Vec<Value<'m>>,
     /// Open run-time regions.
     pub(crate) regions: usize,
     /// The expression being evaluated.
@@ -253,6 +263,11 @@ impl<'m> Lower<'m> {
             as_written: false,
             asked_host: false,
             guessed: false,
+            raised: false,
+            in_condition: false,
+            asked_environment: false,
+            wrapped: false,
+            walked: Vec::new(),
             regions: 0,
             range: TextRange::empty(TextSize::new(0)),
             line_starts,
@@ -287,6 +302,13 @@ impl<'m> Lower<'m> {
     /// An error about the current expression.
     pub(crate) fn error(&self, code: Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code, self.range, message)
+    }
+
+    /// An error about the current expression that is one to Python too.
+    pub(crate) fn raises(&mut self, code: Code, message: impl Into<String>) -> Diagnostic {
+        // Behind another error nothing is certain.
+        self.raised |= !self.has_errors() && !self.asked_host;
+        self.error(code, message)
     }
 
     /// Counts a step.

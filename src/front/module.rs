@@ -13,7 +13,7 @@ mod ways;
 use indexmap::IndexMap;
 use ruff_python_ast::comparable::ComparableExpr;
 use ruff_python_ast::{
-    Expr, ExprDict, ExprList, ExprTuple, ModModule, Stmt, StmtClassDef, StmtFunctionDef,
+    Expr, ExprDict, ExprList, ExprTuple, ModModule, Stmt, StmtClassDef, StmtFunctionDef, StmtIf,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -132,8 +132,8 @@ type Placed<'m> = (TextRange, Index<'m>);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index<'m> {
     pub(crate) names: IndexMap<&'m str, Definition<'m>>,
-    /// Kernels that are defined more than once, with a warning for those who use them.
-    twice: IndexMap<&'m str, Diagnostic>,
+    /// Definitions of whose users are warned: kernels that are defined more than once, what the environment chooses.
+    warnings: IndexMap<&'m str, (Definition<'m>, Diagnostic)>,
     /// All definitions of a name, each with the end of its statement.
     all: IndexMap<&'m str, Vec<(TextSize, Definition<'m>)>>,
     /// What functions of the host define that have kernels within, with the place of their statements.
@@ -151,6 +151,8 @@ pub(crate) struct Index<'m> {
     pub(crate) decided: Decided,
     /// What changes after it is defined.
     changes: Changes<'m>,
+    /// There is an `import *`.
+    starred: bool,
     /// What is read stands in a `try` or a `with` that may end exceptions.
     caught: bool,
     /// What the ways of a statement give a name that is not the same text in all.
@@ -277,6 +279,7 @@ impl<'m> Index<'m> {
                     let (branches, certain, all) = branches(s, &self.decided);
                     if certain {
                         branches.iter().for_each(|body| self.read(body));
+                        self.warn_of_environment(stmt, s);
                         continue;
                     }
                     let mut ways: Vec<Vec<&'m [Stmt]>> = Vec::new();
@@ -328,6 +331,7 @@ impl<'m> Index<'m> {
 
     /// Notes that an import may give the values of the scope others.
     fn cover(&mut self, import: TextRange) {
+        self.starred = true;
         let values = self.names.iter().filter(|(_, definition)| {
             let kinds = [Definition::is_kernel, Definition::is_import];
             !kinds.iter().any(|is| is(definition))
@@ -369,8 +373,8 @@ impl<'m> Index<'m> {
         for f in inside.jit_functions() {
             self.made.entry(f.name.as_str()).or_default().push(f);
         }
-        for (name, warning) in &inside.twice {
-            self.twice.entry(name).or_insert_with(|| warning.clone());
+        for (name, warning) in &inside.warnings {
+            self.warnings.entry(name).or_insert_with(|| warning.clone());
         }
         let range = TextRange::new(start, f.range.end().max(start));
         self.makers.push((range, inside));
@@ -506,7 +510,22 @@ impl<'m> Index<'m> {
         let made = around(&self.makers, class.range);
         let made = made.filter(|(_, inside)| inside.class(class).is_some());
         let index = made.map_or(self, |(_, inside)| inside);
-        index.changes.attribute(class.name.as_str(), name)
+        // What stands in a class changes under the name of that.
+        let outermost = around(&index.classes, class.range).map(|(range, _)| *range);
+        let mut all = index.all.values().flatten();
+        let outermost = all.find_map(|(_, definition)| match definition {
+            Definition::Class(c) if Some(c.range) == outermost => Some(c.name.as_str()),
+            _ => None,
+        });
+        let own = class.name.as_str();
+        let owners = outermost.into_iter().chain([own]);
+        let mut found = owners.map(|owner| index.changes.attribute(owner, name));
+        found.find_map(|found| found)
+    }
+
+    /// What sets the value within a `constexpr` of the module.
+    pub(crate) fn changed_constexprs(&self) -> Option<TextRange> {
+        self.changes.of_constexprs()
     }
 
     /// What gives a name of another file's module another value.
@@ -557,8 +576,13 @@ impl<'m> Index<'m> {
 
     /// What users of a definition are warned of.
     pub(crate) fn warning(&self, name: &str, definition: Definition<'m>) -> Option<&Diagnostic> {
-        let last = self.names.get(name).and_then(|last| last.place());
-        self.twice.get(name).filter(|_| definition.place() == last)
+        let (of, warning) = self.warnings.get(name)?;
+        of.is_same(definition).then_some(warning)
+    }
+
+    /// Whether all names that are defined are known: none comes by `import *`, or by tables of names.
+    pub(crate) fn is_closed(&self) -> bool {
+        !self.starred && !self.changes.open
     }
 
     fn define_target(&mut self, target: &'m Expr, value: &'m Expr, at: TextSize) {
@@ -585,10 +609,29 @@ impl<'m> Index<'m> {
         }
     }
 
+    /// Notes whom to warn that a condition asks for the environment.
+    fn warn_of_environment(&mut self, stmt: &'m Stmt, s: &'m StmtIf) {
+        let clauses = s.elif_else_clauses.iter();
+        let tests = clauses.filter_map(|clause| clause.test.as_ref());
+        let mut tests = std::iter::once(&*s.test).chain(tests);
+        let asks = |test: &&Expr| {
+            let decision = self.decided.get(&test.start());
+            decision.is_some_and(|decision| decision.environment)
+        };
+        let Some(test) = tests.find(asks) else { return };
+        for name in bound_names(std::slice::from_ref(stmt)) {
+            if let Some(definition) = self.names.get(name) {
+                let warning = without_environment(test.range());
+                self.warnings.insert(name, (*definition, warning));
+            }
+        }
+    }
+
     fn warn_twice(&mut self, f: &'m StmtFunctionDef) {
         let first = self.names.get(f.name.as_str());
         if decoration(f).jit && first.is_some_and(Definition::is_kernel) {
-            self.twice.insert(f.name.as_str(), defined_twice(f));
+            let warned = (Definition::Function(f), defined_twice(f));
+            self.warnings.insert(f.name.as_str(), warned);
         }
     }
 
@@ -608,6 +651,14 @@ fn defined_twice(f: &StmtFunctionDef) -> Diagnostic {
     let message = format!("`{}` is defined twice; the last definition counts", f.name);
     Diagnostic::error(Code::Suspicious, f.name.range(), message)
         .help("only the host knows the conditions around its definitions")
+        .with_severity(Severity::Warning)
+}
+
+/// The warning that a condition takes the environment for empty.
+pub(crate) fn without_environment(test: TextRange) -> Diagnostic {
+    let message = "no variable of the environment is taken to be set, which this asks for";
+    Diagnostic::error(Code::Suspicious, test, message)
+        .help("write the condition's value where another one is meant")
         .with_severity(Severity::Warning)
 }
 

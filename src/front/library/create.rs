@@ -5,7 +5,7 @@ use crate::front::constant;
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res};
 use crate::front::types::{DType, Ty};
-use crate::front::value::Value;
+use crate::front::value::{Const, Value};
 use crate::ir::attrs::Rounding;
 use crate::ir::types::{Elem, TileType};
 
@@ -174,7 +174,16 @@ fn to_tensor<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 
 fn constexpr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let range = cx.range;
-    cx.require_constant(args.req("value"), range)
+    if let Some(at) = cx.frame().index.changed_constexprs()
+        && cx.frame().host
+    {
+        let help = "make another one, and leave `.value` as it is".to_owned();
+        let why = crate::front::module::Unknown::Changed(at);
+        return Err(cx.unknown_value("constexpr", why, help));
+    }
+    let value = args.req("value");
+    cx.wrapped |= matches!(value, Value::Const(Const::None | Const::Bool(_)));
+    cx.require_constant(value, range)
 }
 
 fn no_tensor<'m>(cx: &mut Lower<'m>, _args: &Args<'m>) -> Res<Value<'m>> {

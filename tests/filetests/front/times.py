@@ -12,7 +12,6 @@
 import contextlib
 import functools
 import itertools
-import os
 import typing
 
 import triton
@@ -182,7 +181,7 @@ if __name__ == "__main__":
 CHECKED = 2
 if typing.TYPE_CHECKING:
     CHECKED = 3
-if os.environ.get("SET"):
+if wrapped("SET"):
     BOTH = 4
 else:
     BOTH = 4
@@ -229,12 +228,12 @@ def one_way(out):
 
 
 NESTED = 1
-if os.environ.get("SET"):
-    if os.environ.get("OTHER"):
+if wrapped("SET"):
+    if wrapped("OTHER"):
         NESTED = 2
     else:
         NESTED = 3
-if os.environ.get("SET"):
+if wrapped("SET"):
     BRANCHED = 1
     HERE = BRANCHED + 1
 else:
