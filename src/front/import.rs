@@ -1,13 +1,15 @@
 //! Statements of the module at which Python gives up importing it.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use indexmap::IndexMap;
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;
-use std::rc::Rc;
 
 use super::conditions::branches;
 use super::diagnostic::{Diagnostic, Severity};
-use super::lower::{Frame, Lower, Stop};
+use super::lower::{Frame, Lower, Stop, with_stack};
 use super::module::Index;
 use super::signature::Constant;
 use crate::ir::builder::TileBuilder;
@@ -20,6 +22,8 @@ pub(crate) struct Import<'m> {
     pub(crate) constants: &'m IndexMap<String, Constant>,
     pub(crate) target: Target,
     pub(crate) line_starts: Rc<[u32]>,
+    /// Steps that statements have taken: all of them have the budget of one.
+    pub(crate) steps: Cell<u64>,
 }
 
 impl<'m> Import<'m> {
@@ -30,7 +34,7 @@ impl<'m> Import<'m> {
             Stmt::If(s) => {
                 let (taken, certain, _) = branches(s, &self.index.decided);
                 let mut taken = taken.iter().filter(|_| certain);
-                taken.find_map(|body| self.refusal(body))
+                taken.find_map(|body| with_stack(|| self.refusal(body)))
             }
             Stmt::Expr(_)
             | Stmt::Assign(_)
@@ -48,6 +52,7 @@ impl<'m> Import<'m> {
         let builder = TileBuilder::new("", 1);
         let lines = self.line_starts.clone();
         let mut lower = Lower::new(self.index, self.constants, self.target, builder, lines);
+        lower.steps = self.steps.get();
         lower.enter(stmt.range());
         let frame = Frame::new(self.index, None, stmt.range(), true);
         lower.frames.push(frame);
@@ -56,6 +61,7 @@ impl<'m> Import<'m> {
             Stmt::Delete(s) if s.targets.iter().any(Expr::is_name_expr) => Ok(()),
             stmt => lower.body(std::slice::from_ref(stmt), false).map(|_| ()),
         };
+        self.steps.set(lower.steps);
         if !lower.raised {
             return None;
         }

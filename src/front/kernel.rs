@@ -1,5 +1,6 @@
 //! Files as modules, and kernels lowered for given arguments.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -279,6 +280,7 @@ impl Module {
             constants: &constants,
             target: spec.target,
             line_starts: lines.clone(),
+            steps: Cell::default(),
         };
         if let Some(d) = import.refusal(&self.tree.body) {
             return Err(self.diagnostics(vec![d]));

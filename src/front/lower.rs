@@ -236,7 +236,8 @@ pub(crate) struct Lower<'m> {
     /// The expression being evaluated.
     pub(crate) range: TextRange,
     pub(crate) line_starts: Rc<[u32]>,
-    steps: u64,
+    /// Steps that evaluation has taken.
+    pub(crate) steps: u64,
 }
 
 impl<'m> Lower<'m> {

@@ -142,6 +142,8 @@ pub(crate) struct Index<'m> {
     made: IndexMap<&'m str, Vec<&'m StmtFunctionDef>>,
     /// What classes define, with their place.
     classes: Vec<Placed<'m>>,
+    /// The class whose scope it is.
+    of: Option<&'m StmtClassDef>,
     /// Attributes that are given a value.
     set_attributes: Vec<&'m Expr>,
     /// The statements.
@@ -222,8 +224,13 @@ impl<'m> Index<'m> {
                 }
                 Stmt::ClassDef(c) => {
                     self.define(c.name.as_str(), Definition::Class(c), at, false);
-                    self.classes
-                        .push((c.range, Index::of_body(&c.body, self.decided.clone())));
+                    self.classes.push((
+                        c.range,
+                        Index {
+                            of: Some(c),
+                            ..Index::of_body(&c.body, self.decided.clone())
+                        },
+                    ));
                 }
                 Stmt::Import(import) => {
                     for alias in &import.names {
@@ -403,11 +410,17 @@ impl<'m> Index<'m> {
             maker.and_then(|(_, inside)| inside.find(name, place, in_function, before, as_written));
         // Functions of a class do not see its names.
         let of_class = || {
-            let mut class = &around(&self.classes, place).filter(|_| !in_function)?.1;
+            let outermost = &around(&self.classes, place).filter(|_| !in_function)?.1;
+            let mut class = outermost;
             while let Some((_, inner)) = around(&class.classes, place) {
                 class = inner;
             }
-            class.defined_before(name, place.start())
+            let found = class.defined_before(name, place.start())?;
+            let owner = outermost.of.map_or("", |c| c.name.as_str());
+            Some(match self.changes.in_place(owner, name) {
+                Some(at) => Definition::Unknown(Unknown::Changed(at)),
+                None => found,
+            })
         };
         inside.or_else(of_class).or_else(|| {
             let last = self.names.get(name).copied()?;
@@ -511,16 +524,10 @@ impl<'m> Index<'m> {
         let made = made.filter(|(_, inside)| inside.class(class).is_some());
         let index = made.map_or(self, |(_, inside)| inside);
         // What stands in a class changes under the name of that.
-        let outermost = around(&index.classes, class.range).map(|(range, _)| *range);
-        let mut all = index.all.values().flatten();
-        let outermost = all.find_map(|(_, definition)| match definition {
-            Definition::Class(c) if Some(c.range) == outermost => Some(c.name.as_str()),
-            _ => None,
-        });
-        let own = class.name.as_str();
-        let owners = outermost.into_iter().chain([own]);
-        let mut found = owners.map(|owner| index.changes.attribute(owner, name));
-        found.find_map(|found| found)
+        let outermost = around(&index.classes, class.range).and_then(|(_, scope)| scope.of);
+        let owners = outermost.into_iter().chain([class]);
+        let mut owners = owners.map(|owner| owner.name.as_str());
+        owners.find_map(|owner| index.changes.attribute(owner, name))
     }
 
     /// What sets the value within a `constexpr` of the module.

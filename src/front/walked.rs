@@ -60,7 +60,7 @@ impl<'m> Lower<'m> {
         names.visit_expr(expr);
         for name in names.0 {
             let (id, range) = (name.id.as_str(), name.range);
-            if self.local(id).is_some() || !self.frame().index.names.contains_key(id) {
+            if self.local(id).is_some() {
                 continue;
             }
             // What it cannot be is told where it is asked for.

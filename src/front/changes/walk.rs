@@ -87,12 +87,13 @@ impl<'i, 'm> Walk<'i, 'm> {
 
     pub(super) fn finish(mut self) -> Changes<'m> {
         let mut unknown = self.rebound;
+        let mut in_place = FxHashMap::default();
         for (members, at) in self.families.unknown() {
             for name in members {
                 match self.index.names.get(name).copied() {
                     Some(Definition::Class(_)) => {
                         for attr in self.levels.of_class(name) {
-                            self.attributes.entry((name, attr)).or_insert(at);
+                            in_place.entry((name, attr)).or_insert(at);
                         }
                     }
                     Some(definition) if super::is_value(definition) => {
@@ -106,6 +107,7 @@ impl<'i, 'm> Walk<'i, 'm> {
             unknown,
             steps: self.steps,
             attributes: self.attributes,
+            in_place,
             open: self.open,
         }
     }
@@ -210,8 +212,9 @@ impl<'i, 'm> Walk<'i, 'm> {
         }
     }
 
-    /// Calls a decorator with what it decorates; gives whether it is known to leave that as it is.
-    fn decorate(&mut self, decorator: &'m Expr) -> bool {
+    /// Calls a decorator with what it decorates, the class of that name if it is one; gives whether it is known to leave it as it
+    /// is.
+    fn decorate(&mut self, decorator: &'m Expr, class: Option<&'m str>) -> bool {
         let function = match decorator {
             Expr::Call(call) => &*call.func,
             other => other,
@@ -221,8 +224,10 @@ impl<'i, 'm> Walk<'i, 'm> {
         match &outside {
             Some(path) => is_gentle(path) || path.ends_with("aggregate"),
             None => {
-                let names: Vec<&'m str> = callee.changeable().to_vec();
-                self.change(&names);
+                if let Some(class) = class {
+                    self.relate(class, callee.shared());
+                }
+                self.change(callee.changeable());
                 matches!(last_name(function), Some("aggregate" | "_aggregate"))
             }
         }
@@ -432,7 +437,7 @@ impl<'i, 'm> Walk<'i, 'm> {
         }
         f.decorator_list
             .iter()
-            .for_each(|d| _ = self.decorate(&d.expression));
+            .for_each(|d| _ = self.decorate(&d.expression, None));
         let owner = self.owner(name);
         for default in f.parameters.iter().filter_map(|p| p.default()) {
             let value = self.held(default);
@@ -480,7 +485,7 @@ impl<'i, 'm> Walk<'i, 'm> {
         let seen = self.unread == 0;
         let mut is_known = true;
         for decorator in &c.decorator_list {
-            is_known &= self.decorate(&decorator.expression);
+            is_known &= self.decorate(&decorator.expression, owner);
         }
         let mut levels = 0;
         for base in c.bases() {
@@ -511,6 +516,7 @@ impl<'i, 'm> Walk<'i, 'm> {
         let makes_others = |stmt: &Stmt| matches!(stmt, Stmt::FunctionDef(f) if f.name.as_str() == "__init_subclass__");
         if !is_known {
             self.attributes.entry((name, "")).or_insert(self.at);
+            self.change(&[owner]);
         }
         if !is_known || c.body.iter().any(makes_others) {
             self.hooked.insert(name);
