@@ -6,7 +6,8 @@
 //! Classes may inherit from others of the text; names are looked up in the class first.
 
 use ruff_python_ast::{Expr, ExprAttribute, Stmt, StmtClassDef, StmtFunctionDef, StmtWith};
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextSize};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::call::{Argument, Given};
@@ -16,6 +17,9 @@ use super::lower::{Local, Lower, Res, Stop, with_stack};
 use super::module::{Definition, Unknown, is_constexpr, last_name};
 use super::stmt::Flow;
 use super::value::{Member, Tuple, Value};
+
+/// Most classes that a class inherits from, with itself.
+const MAX_CHAIN: usize = 64;
 
 /// A declared field.
 #[derive(Clone, Copy, Debug)]
@@ -52,10 +56,21 @@ fn is_member(name: &str, definition: Definition<'_>) -> bool {
 type Chain<'m> = SmallVec<[&'m StmtClassDef; 2]>;
 
 impl<'m> Lower<'m> {
-    /// Python's order (C3): a class in front of those it inherits from, these in the order in which they are named. Where there
-    /// is none, which Python refuses, the class alone.
     fn chain(&self, class: &'m StmtClassDef) -> Chain<'m> {
+        self.order(class, &mut FxHashMap::default())
+    }
+
+    /// Python's order (C3): a class in front of those it inherits from, these in the order in which they are named. Where there
+    /// is none, which Python refuses, or there are too many, the class alone. `known` has what was found out.
+    fn order(
+        &self,
+        class: &'m StmtClassDef,
+        known: &mut FxHashMap<TextSize, Chain<'m>>,
+    ) -> Chain<'m> {
         let (place, start) = (class.range, class.range.start());
+        if let Some(chain) = known.get(&start) {
+            return chain.clone();
+        }
         let bases = class.bases().iter().filter_map(|base| {
             let name = base.as_name_expr()?.id.as_str();
             match self.index.find(name, place, false, Some(start), true) {
@@ -65,11 +80,13 @@ impl<'m> Lower<'m> {
         });
         let bases: Chain<'m> = bases.collect();
         let is_one = |a: &StmtClassDef, b: &StmtClassDef| std::ptr::eq(a, b);
-        let chains = bases.iter().map(|base| with_stack(|| self.chain(base)));
+        let chains = bases
+            .iter()
+            .map(|base| with_stack(|| self.order(base, known)));
         let mut chains: Vec<Chain<'m>> = chains.collect();
         chains.push(bases);
         let mut chain: Chain<'m> = SmallVec::from_slice(&[class]);
-        loop {
+        while chain.len() < MAX_CHAIN {
             chains.retain(|chain| !chain.is_empty());
             let mut heads = chains.iter().map(|chain| chain[0]);
             let is_free = |head: &&'m StmtClassDef| {
@@ -79,15 +96,15 @@ impl<'m> Lower<'m> {
             let Some(next) = heads.find(is_free) else {
                 break;
             };
-            chains
-                .iter_mut()
-                .for_each(|chain| chain.retain(|class| !is_one(class, next)));
+            let chains = chains.iter_mut();
+            chains.for_each(|chain| chain.retain(|class| !is_one(class, next)));
             chain.push(next);
         }
-        match chains.is_empty() {
-            true => chain,
-            false => SmallVec::from_slice(&[class]),
+        if !chains.iter().all(SmallVec::is_empty) {
+            chain.truncate(1);
         }
+        known.insert(start, chain.clone());
+        chain
     }
 
     /// Whether what the text of a class has under names are members, which are not their values: not if these are integers or

@@ -177,9 +177,13 @@ fn constexpr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     if let Some(at) = cx.frame().index.changed_constexprs()
         && cx.frame().host
     {
-        let help = "make another one, and leave `.value` as it is".to_owned();
-        let why = crate::front::module::Unknown::Changed(at);
-        return Err(cx.unknown_value("constexpr", why, help));
+        let line = cx.line_of(at);
+        let message =
+            format!("line {line} sets the `value` of a `constexpr`, nobody knows of which");
+        let d = cx.error(Code::Name, message);
+        return Err(d
+            .help("make another one, and leave `.value` as it is")
+            .into());
     }
     let value = args.req("value");
     cx.wrapped |= matches!(value, Value::Const(Const::None | Const::Bool(_)));

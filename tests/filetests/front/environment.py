@@ -54,3 +54,43 @@ def warned(out):
     tl.store(out, M)
     tl.store(out, K)
     tl.store(out, OTHER + no_such_name)
+# == error warned "*i32"
+# warning[F22]: no variable of the environment is taken to be set, which this asks for
+#   --> environment.py:10:4
+#    |
+# 10 | if os.environ.get("FAST"):
+#    |    ^^^^^^^^^^^^^^^^^^^^^^
+#    |
+# help: write the condition's value where another one is meant
+#
+# warning[F22]: no variable of the environment is taken to be set, which this asks for
+#   --> environment.py:14:4
+#    |
+# 14 | if os.getenv("LEVEL", "0") == "1":
+#    |    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    |
+# help: write the condition's value where another one is meant
+#
+# warning[F22]: no variable of the environment is taken to be set, which this asks for
+#   --> environment.py:27:4
+#    |
+# 27 | if IS_SLOW:
+#    |    ^^^^^^^
+#    |
+# help: write the condition's value where another one is meant
+#
+# warning[F22]: no variable of the environment is taken to be set, which this asks for
+#   --> environment.py:29:10
+#    |
+# 29 | K = 4 if os.environ.get("FAST", "0") == "1" else 1
+#    |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    |
+# help: write the condition's value where another one is meant
+#
+# error[F05]: `no_such_name` is not defined
+#   --> environment.py:56:27
+#    |
+# 56 |     tl.store(out, OTHER + no_such_name)
+#    |                           ^^^^^^^^^^^^
+#    |
+# help: define it, or give a constant with -c no_such_name=VALUE

@@ -168,7 +168,7 @@ class Registered:
     N = 1
 
 
-class ByCall(put(Given) or Heir):
+class ByCall(put(3) or Heir):
     M = 1
 
 
@@ -193,3 +193,156 @@ def by_makers(out):
 def untouched(out):
     tl.store(out, Untouched.N)
     tl.store(out, Heir.N)
+# == error by_others "*i32"
+# error[F05]: `Inherited.LIST` has no value here
+#    --> changed_classes.py:129:19
+#     |
+# 129 |     tl.store(out, Inherited.LIST[0])
+#     |                   ^^^^^^^^^^^^^^ line 20 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `Heir.LIST` has no value here
+#    --> changed_classes.py:130:19
+#     |
+# 130 |     tl.store(out, Heir.LIST[0])
+#     |                   ^^^^^^^^^ line 20 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `Heir2.LIST` has no value here
+#    --> changed_classes.py:131:19
+#     |
+# 131 |     tl.store(out, Heir2.LIST[0])
+#     |                   ^^^^^^^^^^ line 39 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `Outer.Inner` has no value here
+#    --> changed_classes.py:132:19
+#     |
+# 132 |     tl.store(out, Outer.Inner.LIST[0])
+#     |                   ^^^^^^^^^^^ line 47 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `Given.LIST` has no value here
+#    --> changed_classes.py:133:19
+#     |
+# 133 |     tl.store(out, Given.LIST[0])
+#     |                   ^^^^^^^^^^ line 20 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `InTuple.LIST` has no value here
+#    --> changed_classes.py:134:19
+#     |
+# 134 |     tl.store(out, InTuple.LIST[0])
+#     |                   ^^^^^^^^^^^^ line 66 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `ByName.LIST` has no value here
+#    --> changed_classes.py:135:19
+#     |
+# 135 |     tl.store(out, ByName.LIST[0])
+#     |                   ^^^^^^^^^^^ line 73 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `InLoop.LIST` has no value here
+#    --> changed_classes.py:136:19
+#     |
+# 136 |     tl.store(out, InLoop.LIST[0])
+#     |                   ^^^^^^^^^^^ line 81 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `Chosen.LIST` has no value here
+#    --> changed_classes.py:137:19
+#     |
+# 137 |     tl.store(out, Chosen.LIST[0])
+#     |                   ^^^^^^^^^^^ line 88 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `OfTable.LIST` has no value here
+#    --> changed_classes.py:138:19
+#     |
+# 138 |     tl.store(out, OfTable.LIST[0])
+#     |                   ^^^^^^^^^^^^ line 99 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `Decorated.LIST` has no value here
+#    --> changed_classes.py:139:19
+#     |
+# 139 |     tl.store(out, Decorated.LIST[0])
+#     |                   ^^^^^^^^^^^^^^ line 111 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `HandedOut.LIST` has no value here
+#    --> changed_classes.py:140:19
+#     |
+# 140 |     tl.store(out, HandedOut.LIST[0])
+#     |                   ^^^^^^^^^^^^^^ line 120 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+# == error by_makers "*i32"
+# error[F05]: `Made.N` has no value here
+#    --> changed_classes.py:184:19
+#     |
+# 184 |     tl.store(out, Made.N)
+#     |                   ^^^^^^ line 149 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `Hooked.N` has no value here
+#    --> changed_classes.py:185:19
+#     |
+# 185 |     tl.store(out, Hooked.N)
+#     |                   ^^^^^^^^ line 158 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `OfOthers.N` has no value here
+#    --> changed_classes.py:186:19
+#     |
+# 186 |     tl.store(out, OfOthers.N)
+#     |                   ^^^^^^^^^^ line 162 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `Registered.N` has no value here
+#    --> changed_classes.py:187:19
+#     |
+# 187 |     tl.store(out, Registered.N)
+#     |                   ^^^^^^^^^^^^ line 166 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F05]: `ByCall.N` has no value here
+#    --> changed_classes.py:188:19
+#     |
+# 188 |     tl.store(out, ByCall.N)
+#     |                   ^^^^^^^^ line 171 changes it, or hands it to what may
+#     |
+# help: define it once, in the body of the class
+#
+# error[F07]: members of `Same` are what its `__eq__` makes them
+#    --> changed_classes.py:189:19
+#     |
+# 189 |     tl.store(out, Same.A.value)
+#     |                   ^^^^^^
+#     |
+# help: give the class members alone, and ask for their `.value`
+# == tile untouched "*i32"
+# kernel @untouched(v0 "out": ptr<i32>) warps(4) {
+# block0:
+#     v1 = const {value = 3} : i32 @194
+#     store v0, v1 @194
+#     v2 = const {value = 1} : i32 @195
+#     store v0, v2 @195
+#     return @193
+# }

@@ -10,3 +10,11 @@ N = 1
 @triton.jit
 def k(out):
     tl.store(out, N)
+# == error k "*i32"
+# error[F05]: `N` is not defined yet
+#  --> defined_later.py:6:5
+#   |
+# 6 | M = N
+#   |     ^
+#   |
+# help: define it in front of what needs it

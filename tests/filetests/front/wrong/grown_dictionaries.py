@@ -12,3 +12,11 @@ for name in SIZES:
 @triton.jit
 def k(out):
     tl.store(out, N)
+# == error k "*i32"
+# error[F20]: the dictionary changes its size in the loop
+#  --> grown_dictionaries.py:8:13
+#   |
+# 8 | for name in SIZES:
+#   |             ^^^^^
+#   |
+# help: loop over a copy: `list(..)`

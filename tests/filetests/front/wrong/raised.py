@@ -11,3 +11,11 @@ if N == 1:
 @triton.jit
 def k(out):
     tl.store(out, N)
+# == error k "*i32"
+# error[F18]: the module raises ValueError: no kernels
+#  --> raised.py:8:5
+#   |
+# 8 |     raise ValueError("no kernels")
+#   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#   |
+# help: Python does not import the file; mend it

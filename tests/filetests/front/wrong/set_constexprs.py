@@ -16,3 +16,11 @@ give([N][0])
 @triton.jit
 def k(out):
     tl.store(out, N)
+# == error k "*i32"
+# error[F12]: `N` of the module cannot be evaluated: `constexpr` has no value here
+#   --> set_constexprs.py:18:19
+#    |
+# 18 |     tl.store(out, N)
+#    |                   ^
+#    |
+# help: give its value with -c N=VALUE
