@@ -62,13 +62,9 @@ impl<'m> Lower<'m> {
 
     /// Whether it is not certain if values are the same object: they are equal, and there may be several that are.
     fn may_be_one(&mut self, a: &Value<'m>, b: &Value<'m>) -> bool {
-        let of_module = self.frame().function.is_none();
         match (a, b) {
-            // A `constexpr` of one of these is not the one that Python has.
-            (Value::Const(Const::None | Const::Bool(_)), _) => {
-                same(a, b) && of_module && self.wrapped
-            }
-            (Value::Const(_), _) => same(a, b),
+            // A `constexpr` of a number is not the number.
+            (Value::Const(c), _) => same(a, b) && (!identical(a, b) || self.wrapped.contains(c)),
             (Value::Tuple(x), Value::Tuple(_)) if x.mark.is_none() => {
                 constant_equal(a, b, true) != Some(false)
             }

@@ -19,7 +19,7 @@ use super::library::prelude;
 use super::module::Index;
 use super::signature::Constant;
 use super::types::{Ty, show};
-use super::value::Value;
+use super::value::{Const, Value};
 use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::{SourceLine, SourceLoc};
 use crate::limits::{EVALUATION_OPERATIONS, EVALUATION_STEPS};
@@ -227,8 +227,8 @@ pub(crate) struct Lower<'m> {
     pub(crate) in_condition: bool,
     /// It has asked for one.
     pub(crate) asked_environment: bool,
-    /// There is a `constexpr` of `None` or of a truth value.
-    pub(crate) wrapped: bool,
+    /// Constants of which the module has made a `constexpr`.
+    pub(crate) wrapped: Vec<Const>,
     /// Lists and dictionaries that a `for` of Python is going through.
     pub(crate) walked: Vec<Value<'m>>,
     /// Open run-time regions.
@@ -267,7 +267,7 @@ impl<'m> Lower<'m> {
             raised: false,
             in_condition: false,
             asked_environment: false,
-            wrapped: false,
+            wrapped: Vec::new(),
             walked: Vec::new(),
             regions: 0,
             range: TextRange::empty(TextSize::new(0)),

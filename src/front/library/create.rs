@@ -5,7 +5,7 @@ use crate::front::constant;
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res};
 use crate::front::types::{DType, Ty};
-use crate::front::value::{Const, Value};
+use crate::front::value::Value;
 use crate::ir::attrs::Rounding;
 use crate::ir::types::{Elem, TileType};
 
@@ -186,7 +186,13 @@ fn constexpr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             .into());
     }
     let value = args.req("value");
-    cx.wrapped |= matches!(value, Value::Const(Const::None | Const::Bool(_)));
+    cx.charge(cx.wrapped.len() / 8)?;
+    if let Value::Const(c) = &value
+        && cx.frame().host
+        && !cx.wrapped.contains(c)
+    {
+        cx.wrapped.push(c.clone());
+    }
     cx.require_constant(value, range)
 }
 

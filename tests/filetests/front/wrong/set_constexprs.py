@@ -17,7 +17,7 @@ give([N][0])
 def k(out):
     tl.store(out, N)
 # == error k "*i32"
-# error[F12]: `N` of the module cannot be evaluated: `constexpr` has no value here
+# error[F12]: `N` of the module cannot be evaluated: line 10 sets the `value` of a `constexpr`, nobody knows of which
 #   --> set_constexprs.py:18:19
 #    |
 # 18 |     tl.store(out, N)
