@@ -159,13 +159,18 @@ impl<'m> Lower<'m> {
                 }
                 return match constant::binary(op, x, y) {
                     Ok(c) => Ok(Value::Const(c)),
+                    Err(message) if message == constant::BY_ZERO => {
+                        Err(self.raises(Code::Arithmetic, message).into())
+                    }
                     Err(message) => Err(self.error(Code::Arithmetic, message).into()),
                 };
             }
             (Value::Tuple(x), Value::Tuple(y)) if op == Operator::Add => {
-                return Ok(Value::tuple(
-                    x.items.iter().chain(&y.items).cloned().collect(),
-                ));
+                if self.frame().host && x.list != y.list {
+                    let d = self.raises(Code::Type, "a list and a tuple have no sum");
+                    return Err(d.help("make both a list: `x + list(y)`").into());
+                }
+                return Ok(x.of_kind(x.items.iter().chain(&y.items).cloned().collect()));
             }
             (Value::Tuple(x), y) | (y, Value::Tuple(x)) if op == Operator::Mult => {
                 return self.repeat_tuple(x, y);
@@ -216,7 +221,7 @@ impl<'m> Lower<'m> {
         match count {
             Some(n) if n.saturating_mul(t.weight) <= 1 << 16 => {
                 let items = std::iter::repeat_n(&t.items, n).flatten().cloned();
-                Ok(Value::tuple(items.collect()))
+                Ok(t.of_kind(items.collect()))
             }
             _ => {
                 let message = "a tuple is repeated a constant, small number of times";
@@ -712,6 +717,7 @@ impl<'m> Lower<'m> {
             Value::Const(c) => Ok(Ok(constant::truth(c))),
             Value::Known(known) => Ok(Ok(constant::truth(&known.to_const()))),
             Value::Tuple(t) => Ok(Ok(!t.items.is_empty())),
+            Value::Member(_) => Ok(Ok(true)),
             // A block of one element is that element.
             Value::Tensor(t) if t.shape.elements() == 1 => {
                 let t = self.cast(*t, Ty::Num(DType::Int1), Rounding::Nearest)?;

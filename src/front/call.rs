@@ -4,8 +4,9 @@ use indexmap::IndexMap;
 use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
+use super::comparison::is_number;
 use super::diagnostic::Code;
-use super::expr::{blame, is_number};
+use super::expr::blame;
 use super::library::{Args, Builtin, numbered, prelude};
 use super::lower::{Frame, Local, Locals, Lower, Res, Stop, with_stack};
 use super::module::{Index, decoration, last_name, params};
@@ -117,6 +118,14 @@ impl<'m> Lower<'m> {
             },
             Value::Poison => Err(Stop::Reported),
             Value::Path(path) if &*path.0 == "triton.Config" => self.make_config(given),
+            Value::Path(path)
+                if self.in_condition && matches!(&*path.0, "os.environ.get" | "os.getenv") =>
+            {
+                self.asked_environment = true;
+                Ok(given
+                    .get(1)
+                    .map_or(Value::NONE, |default| default.value.clone()))
+            }
             Value::Path(path) => {
                 let outer = self.enter(at);
                 if let Some(found) = self.borrowed(&path.0) {

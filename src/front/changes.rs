@@ -30,8 +30,12 @@ pub(crate) struct Changes<'m> {
     unknown: FxHashMap<&'m str, TextRange>,
     /// Statements that change the value of a name, in the order of the text, each with its end.
     steps: FxHashMap<&'m str, Vec<(TextSize, &'m Stmt)>>,
-    /// The same as `unknown` for attributes of classes.
+    /// Attributes of classes that are given other values, and by what.
     attributes: FxHashMap<(&'m str, &'m str), TextRange>,
+    /// The same as `unknown` for attributes of classes.
+    in_place: FxHashMap<(&'m str, &'m str), TextRange>,
+    /// There may be names of which the text says nothing.
+    pub(crate) open: bool,
 }
 
 impl<'m> Changes<'m> {
@@ -57,9 +61,18 @@ impl<'m> Changes<'m> {
     pub(crate) fn attribute(&self, class: &str, name: &str) -> Option<TextRange> {
         // A class or a name that only the host knows may be any.
         let keys = [(class, name), (class, ""), ("", name), ("", "")];
-        keys.iter()
-            .find_map(|key| self.attributes.get(key))
-            .copied()
+        let set = keys.iter().find_map(|key| self.attributes.get(key));
+        set.copied().or_else(|| self.in_place(class, name))
+    }
+
+    /// What changes the list or the like that is an attribute of a class, while its body runs or later.
+    pub(crate) fn in_place(&self, class: &str, name: &str) -> Option<TextRange> {
+        self.in_place.get(&(class, name)).copied()
+    }
+
+    /// What sets the value within a `constexpr`, of which there is no telling which it is.
+    pub(crate) fn of_constexprs(&self) -> Option<TextRange> {
+        self.attribute("", "value")
     }
 
     /// The statements that change the value of a name, each with its end.

@@ -4,7 +4,7 @@
 //! several `for`. None of it makes code, so that nothing of it may stand under a condition that is only known at run time.
 
 use indexmap::IndexMap;
-use ruff_python_ast::{CmpOp, Comprehension, Expr, ExprCall, ExprCompare, ExprDict, StmtRaise};
+use ruff_python_ast::{Comprehension, Expr, ExprCall, ExprCompare, ExprDict, StmtRaise};
 use ruff_text_size::Ranged;
 
 use super::constant;
@@ -51,7 +51,11 @@ impl<'m> Lower<'m> {
                 .to_owned(),
             None => "an exception".to_owned(),
         };
-        self.error(Code::Assertion, format!("the kernel raises {message}"))
+        let who = match self.frame().function {
+            Some(_) => "kernel",
+            None => "module",
+        };
+        self.raises(Code::Assertion, format!("the {who} raises {message}"))
             .into()
     }
 
@@ -243,62 +247,12 @@ impl<'m> Lower<'m> {
         self.add(d.with_severity(Severity::Warning));
     }
 
-    /// What depends on numbers of run time and would have to be known.
-    fn not_decided(&self, what: &str) -> Stop {
-        let message = format!("{what} is decided at compile time, and this depends on data");
-        let d = self.error(Code::Constant, message);
-        d.help("compare the numbers one by one: `(x == a) | (x == b)`")
-            .into()
-    }
-
     /// Notes that something was asked of a value that may be the host's: nothing is known of it but its name.
     pub(crate) fn note_host(&mut self, value: &Value<'m>) {
         if let Value::Path(path) = value {
             self.asked_host = true;
             // Of arguments it is known whether they are given.
             self.guessed |= !path.0.contains(' ');
-        }
-    }
-
-    /// One comparison of anything.
-    pub(crate) fn compare_values(
-        &mut self,
-        op: CmpOp,
-        a: &Value<'m>,
-        b: &Value<'m>,
-    ) -> Res<Value<'m>> {
-        use super::expr::{constant_equal, identical, is_number};
-        self.note_host(a);
-        self.note_host(b);
-        match op {
-            CmpOp::Is => Ok(Value::bool(identical(a, b))),
-            CmpOp::IsNot => Ok(Value::bool(!identical(a, b))),
-            CmpOp::In | CmpOp::NotIn => {
-                let found = match (a, b) {
-                    (_, Value::Tuple(tuple)) => {
-                        let found = tuple.items.iter().map(|item| constant_equal(a, item));
-                        let found: Vec<Option<bool>> = found.collect();
-                        match found.contains(&Some(true)) {
-                            false if found.contains(&None) => return Err(self.not_decided("`in`")),
-                            found => found,
-                        }
-                    }
-                    (Value::Const(Const::Str(a)), Value::Const(Const::Str(b))) => b.contains(&**a),
-                    (Value::Const(Const::Str(a)), Value::Dict(dict)) => dict.contains_key(&**a),
-                    _ => {
-                        let message = format!("`in` looks into a tuple, found {}", b.describe());
-                        return Err(self.error(Code::Type, message).into());
-                    }
-                };
-                Ok(Value::bool(found == (op == CmpOp::In)))
-            }
-            CmpOp::Eq | CmpOp::NotEq if !is_number(a) || !is_number(b) => {
-                let Some(equal) = constant_equal(a, b) else {
-                    return Err(self.not_decided("a comparison of tuples"));
-                };
-                Ok(Value::bool(equal == (op == CmpOp::Eq)))
-            }
-            op => self.compare(op, a, b),
         }
     }
 }

@@ -5,7 +5,8 @@
 //! `TYPE_CHECKING` and what asks the driver for its target.
 //!
 //! A condition may ask for names that another one defines, so that they are gone over until no more is found out. What
-//! depends on the host, be it only the name of something in another file, is left undecided.
+//! depends on the host, be it only the name of something in another file, is left undecided. Only the environment is taken to be
+//! empty, of which users of what a condition gives are warned.
 
 use std::sync::Arc;
 
@@ -25,7 +26,15 @@ use crate::settings::Target;
 const ROUNDS: usize = 8;
 
 /// Conditions that are known, by their start.
-pub(crate) type Decided = Arc<FxHashMap<TextSize, bool>>;
+pub(crate) type Decided = Arc<FxHashMap<TextSize, Decision>>;
+
+/// What is known of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    holds: bool,
+    /// If no variable of the environment is set.
+    pub(crate) environment: bool,
+}
 
 /// The definitions of a file, given what the caller gives to its names. What changes in it is known too.
 pub(crate) fn index_of<'m>(
@@ -42,8 +51,8 @@ pub(crate) fn index_of<'m>(
         tests.retain(|test| !decided.contains_key(&test.start()));
         let known = decided.len();
         for test in tests {
-            if let Some(truth) = truth(&index, test, constants, target) {
-                decided.insert(test.start(), truth);
+            if let Some(decision) = decide(&index, test, constants, target) {
+                decided.insert(test.start(), decision);
             }
         }
         if decided.len() == known {
@@ -75,14 +84,15 @@ fn is_main(test: &Expr) -> Option<bool> {
 }
 
 /// Whether a condition holds, if that is certain.
-fn truth(
+fn decide(
     index: &Index<'_>,
     test: &Expr,
     constants: &IndexMap<String, Constant>,
     target: Target,
-) -> Option<bool> {
-    if let Some(truth) = is_main(test) {
-        return Some(truth);
+) -> Option<Decision> {
+    let decision = |holds, environment| Decision { holds, environment };
+    if let Some(holds) = is_main(test) {
+        return Some(decision(holds, false));
     }
     let mut lower = Lower::new(
         index,
@@ -95,10 +105,12 @@ fn truth(
     lower
         .frames
         .push(super::lower::Frame::new(index, None, test.range(), true));
+    lower.in_condition = true;
     let value = lower.eval(test).ok()?;
-    let truth = lower.condition(&value).ok()?.ok()?;
+    let holds = lower.condition(&value).ok()?.ok()?;
     // A name that is another thing in another branch comes with a warning.
-    (lower.messages.is_empty() && !lower.asked_host).then_some(truth)
+    let is_certain = lower.messages.is_empty() && !lower.asked_host;
+    is_certain.then_some(decision(holds, lower.asked_environment))
 }
 
 /// The branches of an `if` that may be taken, whether the first of them is for certain, and whether one of them is.
@@ -113,7 +125,8 @@ pub(crate) fn branches<'m>(
         .map(|clause| (clause.test.as_ref(), &*clause.body));
     let (mut taken, mut certain): (SmallVec<[_; 2]>, bool) = (SmallVec::new(), true);
     for (test, body) in std::iter::once(first).chain(others) {
-        match test.map(|test| decided.get(&test.start()).copied()) {
+        let decision = |test: &Expr| Some(decided.get(&test.start())?.holds);
+        match test.map(decision) {
             Some(Some(false)) => {}
             Some(Some(true)) | None => {
                 taken.push(body);

@@ -13,6 +13,9 @@ use crate::num::{Format, Overflow, Rounding};
 /// Why an integer has no place here.
 pub(crate) const WIDE: &str = "the result needs more than 128 bits";
 
+/// Why there is no quotient.
+pub(crate) const BY_ZERO: &str = "division by zero";
+
 /// A number in Python's writing.
 pub(crate) fn repr(x: f64) -> String {
     if x.is_nan() {
@@ -123,7 +126,7 @@ pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String
 
 fn int_binary(op: Operator, x: i128, y: i128) -> Result<Const, String> {
     let wide = || WIDE.to_owned();
-    let by_zero = || "division by zero".to_owned();
+    let by_zero = || BY_ZERO.to_owned();
     let number = match op {
         Operator::Add => x.checked_add(y).ok_or_else(wide)?,
         Operator::Sub => x.checked_sub(y).ok_or_else(wide)?,
@@ -204,7 +207,7 @@ fn floor_mod(x: f64, y: f64) -> (f64, f64) {
 }
 
 fn float_binary(op: Operator, x: f64, y: f64) -> Result<f64, String> {
-    let by_zero = || "division by zero".to_owned();
+    let by_zero = || BY_ZERO.to_owned();
     Ok(match op {
         Operator::Add => x + y,
         Operator::Sub => x - y,

@@ -5,19 +5,18 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 use ruff_python_ast::helpers::any_over_expr;
 use ruff_python_ast::{
-    BoolOp, CmpOp, Comprehension, ConversionFlag, Expr, ExprCompare, ExprFString, ExprSubscript,
-    FStringPart, InterpolatedElement, InterpolatedStringElement, Number as AstNumber, Operator,
-    UnaryOp,
+    BoolOp, Comprehension, ConversionFlag, Expr, ExprFString, ExprSubscript, FStringPart,
+    InterpolatedElement, InterpolatedStringElement, Number as AstNumber, Operator, UnaryOp,
 };
 use ruff_text_size::{Ranged, TextRange};
 
+use super::comparison::is_number;
 use super::constant;
-use super::diagnostic::{Code, Severity};
+use super::diagnostic::Code;
 use super::format;
 use super::loops::target_names;
 use super::lower::{Gone, Local, Lower, Res, Stop, with_stack};
 use super::materialise::NO_NUMBER;
-use super::merge_branches::same;
 use super::types::{DType, Ty};
 use super::value::{Const, Known, Tensor, TypeValue, Value};
 use crate::ir::attrs::Rounding;
@@ -77,7 +76,7 @@ impl<'m> Lower<'m> {
             Expr::BoolOp(e) => self.bool_op(e.op, &e.values),
             Expr::Compare(e) => self.comparison(e),
             Expr::If(e) => {
-                let test = self.eval(&e.test)?;
+                let test = self.test_of(&e.test)?;
                 let side = match self.choice(&test)? {
                     Ok(true) => &e.body,
                     Ok(false) => &e.orelse,
@@ -97,7 +96,10 @@ impl<'m> Lower<'m> {
             }
             Expr::Subscript(e) => self.subscript(e),
             Expr::Tuple(e) => self.items(&e.elts).map(Value::tuple),
-            Expr::List(e) => self.items(&e.elts).map(Value::tuple),
+            Expr::List(e) => {
+                let items = self.items(&e.elts)?;
+                Ok(self.list(items))
+            }
             Expr::ListComp(e) => self.comprehension(&e.generators, &e.elt),
             Expr::FString(e) => self.f_string(e),
             Expr::Dict(e) if self.frame().host => self.dictionary(e),
@@ -108,6 +110,30 @@ impl<'m> Lower<'m> {
                 Ok(value)
             }
             other => Err(self.unsupported_expression(other)),
+        }
+    }
+
+    /// The condition of an expression; in one of the module the environment is empty.
+    fn test_of(&mut self, test: &'m Expr) -> Res<Value<'m>> {
+        let of_module = self.frame().function.is_none();
+        if self.in_condition || !of_module {
+            return self.eval(test);
+        }
+        let asked = std::mem::take(&mut self.asked_environment);
+        self.in_condition = true;
+        let value = self.eval(test);
+        self.in_condition = false;
+        if std::mem::replace(&mut self.asked_environment, asked) {
+            self.add(super::module::without_environment(test.range()));
+        }
+        value
+    }
+
+    /// A list: to Python, and a tuple to kernels.
+    pub(crate) fn list(&mut self, items: Vec<Value<'m>>) -> Value<'m> {
+        match self.frame().host {
+            true => Value::list(items),
+            false => Value::tuple(items),
         }
     }
 
@@ -178,9 +204,11 @@ impl<'m> Lower<'m> {
                 &known.to_const(),
             )))),
             Value::Tuple(t) => Ok(Value::bool(t.items.is_empty())),
-            Value::Type(_) | Value::Function(_) | Value::Builtin(_) | Value::Class(_) => {
-                Ok(Value::bool(false))
-            }
+            Value::Type(_)
+            | Value::Function(_)
+            | Value::Builtin(_)
+            | Value::Class(_)
+            | Value::Member(_) => Ok(Value::bool(false)),
             value => {
                 let t = self.tensor(value)?;
                 let t = self.cast(t, Ty::Num(DType::Int1), Rounding::Nearest)?;
@@ -203,9 +231,11 @@ impl<'m> Lower<'m> {
             let constant = match &value {
                 Value::Tensor(_) => None,
                 // Every object of Python is true that does not say otherwise.
-                Value::Type(_) | Value::Function(_) | Value::Builtin(_) | Value::Class(_) => {
-                    Some(true)
-                }
+                Value::Type(_)
+                | Value::Function(_)
+                | Value::Builtin(_)
+                | Value::Class(_)
+                | Value::Member(_) => Some(true),
                 value => self.condition(value)?.ok(),
             };
             match constant {
@@ -250,41 +280,6 @@ impl<'m> Lower<'m> {
             BoolOp::Or => self.b.or(x.value, y.value),
         };
         Ok(self.block(value, x.ty))
-    }
-
-    fn comparison(&mut self, e: &'m ExprCompare) -> Res<Value<'m>> {
-        let (op, right) = match (&*e.ops, &*e.comparators) {
-            ([op], [right]) => (*op, right),
-            _ if self.frame().host => return self.chained(e),
-            _ => return Err(self.no_chain()),
-        };
-        let a = self.eval(&e.left)?;
-        let b = self.eval(right)?;
-        if matches!(op, CmpOp::Is | CmpOp::IsNot) {
-            let one = match (&*e.left, right) {
-                (Expr::Name(a), Expr::Name(b)) => a.id == b.id,
-                _ => false,
-            };
-            return self.identity(op, one, &a, &b);
-        }
-        self.compare_values(op, &a, &b)
-    }
-
-    /// `is` and `is not`; `one` if both sides are the same name.
-    fn identity(&mut self, op: CmpOp, one: bool, a: &Value<'m>, b: &Value<'m>) -> Res<Value<'m>> {
-        self.note_host(a);
-        self.note_host(b);
-        let is = one || identical(a, b);
-        // Functions of the host find its constants, of which equal ones are mostly one object.
-        let is = is || self.frame().host && same(a, b);
-        if !is && same(a, b) {
-            let message =
-                "`is` asks whether both sides are one object, and these are two that are equal";
-            let d = self.error(Code::Suspicious, message);
-            let d = d.help("compare values with `==`");
-            self.add(d.with_severity(Severity::Warning));
-        }
-        Ok(Value::bool(is == (op == CmpOp::Is)))
     }
 
     fn subscript(&mut self, e: &'m ExprSubscript) -> Res<Value<'m>> {
@@ -363,7 +358,7 @@ impl<'m> Lower<'m> {
         if let Expr::Slice(slice) = index {
             let part = self.tuple_slice(slice, tuple.items.len())?;
             let items = part.into_iter().map(|i| tuple.items[i].clone());
-            return Ok(Value::tuple(items.collect()));
+            return Ok(tuple.of_kind(items.collect()));
         }
         let index = self.eval(index)?;
         let number = index.as_const().and_then(|c| constant::as_int(&c));
@@ -383,7 +378,7 @@ impl<'m> Lower<'m> {
             Some(item) => Ok(item.clone()),
             None => {
                 let message = format!("index {number} of a tuple of {len}");
-                Err(self.error(Code::Value, message).into())
+                Err(self.raises(Code::Value, message).into())
             }
         }
     }
@@ -529,7 +524,7 @@ impl<'m> Lower<'m> {
                 None => self.frame().locals.shift_remove(name),
             };
         }
-        result.map(|()| Value::tuple(results))
+        result.map(|()| self.list(results))
     }
 
     /// That no name is given in what is not evaluated once, of which `part` says what it is: nothing would carry its value on.
@@ -624,10 +619,14 @@ impl<'m> Lower<'m> {
             Value::ConstType(c) => format!("constexpr_type[{}]", constant::display(c)),
             Value::Tuple(t) => {
                 let items: Vec<String> = t.items.iter().map(|item| self.repr(item)).collect();
+                if t.list {
+                    return format!("[{}]", items.join(", "));
+                }
                 let end = if items.len() == 1 { "," } else { "" };
                 format!("({}{end})", items.join(", "))
             }
             Value::Tensor(t) => super::types::show(t.ty, t.shape),
+            Value::Member(m) => format!("{}.{}", m.class.name, m.name),
             other => other.describe(),
         }
     }
@@ -719,51 +718,4 @@ fn big_int(text: &str) -> Option<i128> {
         _ => (&text[..], 10),
     };
     i128::from_str_radix(digits, radix).ok()
-}
-
-/// Whether it can be compared as a number.
-pub(crate) fn is_number(value: &Value<'_>) -> bool {
-    match value {
-        Value::Const(c) => !matches!(c, Const::None | Const::Str(_)),
-        Value::Known(_) | Value::Tensor(_) => true,
-        _ => false,
-    }
-}
-
-/// `is`: whether two values are one object. Of Python's constants only those are that it makes once: `None`, truth
-/// values, small integers, and texts of at most one character.
-pub(crate) fn identical(a: &Value<'_>, b: &Value<'_>) -> bool {
-    match (a, b) {
-        (Value::Const(Const::Int(x)), Value::Const(Const::Int(y))) => {
-            x == y && (-5..=256).contains(x)
-        }
-        (Value::Const(Const::Float(_)), Value::Const(_)) => false,
-        (Value::Const(Const::Str(x)), Value::Const(Const::Str(y))) => {
-            Rc::ptr_eq(x, y) || x == y && x.chars().count() <= 1
-        }
-        (Value::Tuple(x), Value::Tuple(y)) if x.mark.is_none() => Rc::ptr_eq(x, y),
-        _ => same(a, b),
-    }
-}
-
-/// `==` of what is no number, and of tuples; none where it depends on numbers of run time.
-pub(crate) fn constant_equal(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
-    match (a.as_const(), b.as_const()) {
-        (Some(x), Some(y)) => Some(constant::compare(CmpOp::Eq, &x, &y).unwrap_or(false)),
-        _ => match (a, b) {
-            (Value::Tuple(x), Value::Tuple(y)) => {
-                if x.items.len() != y.items.len() {
-                    return Some(false);
-                }
-                let pairs = x.items.iter().zip(&y.items);
-                let parts: Vec<Option<bool>> = pairs.map(|(x, y)| constant_equal(x, y)).collect();
-                if parts.contains(&Some(false)) {
-                    return Some(false);
-                }
-                (!parts.contains(&None)).then_some(true)
-            }
-            (Value::Tensor(_), other) | (other, Value::Tensor(_)) if is_number(other) => None,
-            _ => Some(same(a, b)),
-        },
-    }
 }

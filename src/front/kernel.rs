@@ -1,5 +1,6 @@
 //! Files as modules, and kernels lowered for given arguments.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use super::argument::{bind_parameters, unknown_constant};
 use super::conditions::{Decided, index_of};
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use super::import::Import;
 use super::lower::{Frame, Lower, Res, Stop};
 use super::module::{Definition, Index, decoration, params};
 use super::names::{closest, did_you_mean};
@@ -273,6 +275,16 @@ impl Module {
         let starts =
             std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i as u32 + 1));
         let lines: Rc<[u32]> = starts.collect();
+        let import = Import {
+            index: &index,
+            constants: &constants,
+            target: spec.target,
+            line_starts: lines.clone(),
+            steps: Cell::default(),
+        };
+        if let Some(d) = import.refusal(&self.tree.body) {
+            return Err(self.diagnostics(vec![d]));
+        }
         // What does not fit is reported when the kernel is lowered.
         let warps = program_warps(spec.num_warps, spec.num_ctas).unwrap_or(1);
         let builder = TileBuilder::new(ptx_name(f.name.as_str()), warps);

@@ -142,20 +142,17 @@ impl<'m> Lower<'m> {
             let d = self.error(Code::Unsupported, "`for` has no `else` in kernels");
             return Err(d.help("put the statements behind the loop").into());
         }
+        if self.frame().host {
+            return self.python_for(s);
+        }
         let range = match self.iterable(&s.iter)? {
             Value::Range(range) => range,
             Value::Tuple(tuple) => return self.unrolled(s, tuple.items.clone().into_iter()),
             Value::Poison => return Err(Stop::Reported),
-            other => {
-                let outer = self.enter(s.iter.range());
-                let message = format!("{} cannot be looped over", other.describe());
-                let d = self.error(Code::Type, message);
-                self.enter(outer);
-                return Err(d.help("use range, tl.range or tl.static_range").into());
-            }
+            other => return Err(self.no_iterable(&other, &s.iter)),
         };
         let outer = self.enter(s.iter.range());
-        let bounds = if range.unroll || self.frame().host {
+        let bounds = if range.unroll {
             self.constant_range(&range).map(Err)
         } else {
             self.counted(&range).map(Ok)
@@ -165,6 +162,15 @@ impl<'m> Lower<'m> {
             Err(items) => self.unrolled(s, items.into_iter()),
             Ok(counted) => self.run_time_for(s, &counted),
         }
+    }
+
+    /// That something cannot be looped over.
+    pub(crate) fn no_iterable(&mut self, value: &Value<'m>, expr: &Expr) -> Stop {
+        let outer = self.enter(expr.range());
+        let message = format!("{} cannot be looped over", value.describe());
+        let d = self.error(Code::Type, message);
+        self.enter(outer);
+        d.help("use range, tl.range or tl.static_range").into()
     }
 
     /// The numbers of a range that is unrolled.

@@ -19,7 +19,7 @@ use super::library::prelude;
 use super::module::Index;
 use super::signature::Constant;
 use super::types::{Ty, show};
-use super::value::Value;
+use super::value::{Const, Value};
 use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::{SourceLine, SourceLoc};
 use crate::limits::{EVALUATION_OPERATIONS, EVALUATION_STEPS};
@@ -221,12 +221,23 @@ pub(crate) struct Lower<'m> {
     pub(crate) asked_host: bool,
     /// The same of what only the host has alone.
     pub(crate) guessed: bool,
+    /// The first error is one to Python too.
+    pub(crate) raised: bool,
+    /// A condition of the module is evaluated: variables of the environment are not set.
+    pub(crate) in_condition: bool,
+    /// It has asked for one.
+    pub(crate) asked_environment: bool,
+    /// Constants of which the module has made a `constexpr`.
+    pub(crate) wrapped: Vec<Const>,
+    /// Lists and dictionaries that a `for` of Python is going through.
+    pub(crate) walked: Vec<Value<'m>>,
     /// Open run-time regions.
     pub(crate) regions: usize,
     /// The expression being evaluated.
     pub(crate) range: TextRange,
     pub(crate) line_starts: Rc<[u32]>,
-    steps: u64,
+    /// Steps that evaluation has taken.
+    pub(crate) steps: u64,
 }
 
 impl<'m> Lower<'m> {
@@ -253,6 +264,11 @@ impl<'m> Lower<'m> {
             as_written: false,
             asked_host: false,
             guessed: false,
+            raised: false,
+            in_condition: false,
+            asked_environment: false,
+            wrapped: Vec::new(),
+            walked: Vec::new(),
             regions: 0,
             range: TextRange::empty(TextSize::new(0)),
             line_starts,
@@ -287,6 +303,13 @@ impl<'m> Lower<'m> {
     /// An error about the current expression.
     pub(crate) fn error(&self, code: Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code, self.range, message)
+    }
+
+    /// An error about the current expression that is one to Python too.
+    pub(crate) fn raises(&mut self, code: Code, message: impl Into<String>) -> Diagnostic {
+        // Behind another error nothing is certain.
+        self.raised |= !self.has_errors() && !self.asked_host;
+        self.error(code, message)
     }
 
     /// Counts a step.

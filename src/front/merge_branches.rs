@@ -424,6 +424,7 @@ pub(crate) fn same<'m>(a: &Value<'m>, b: &Value<'m>) -> bool {
         }
         (Value::Function(x), Value::Function(y)) => std::ptr::eq(*x, *y),
         (Value::Class(x), Value::Class(y)) => std::ptr::eq(*x, *y),
+        (Value::Member(x), Value::Member(y)) => std::ptr::eq(x.class, y.class) && x.name == y.name,
         (Value::Builtin(x), Value::Builtin(y)) => std::ptr::eq(*x, *y),
         (Value::Path(x), Value::Path(y)) => x == y,
         (Value::Dict(x), Value::Dict(y)) => std::rc::Rc::ptr_eq(x, y),

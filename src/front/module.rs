@@ -13,7 +13,7 @@ mod ways;
 use indexmap::IndexMap;
 use ruff_python_ast::comparable::ComparableExpr;
 use ruff_python_ast::{
-    Expr, ExprDict, ExprList, ExprTuple, ModModule, Stmt, StmtClassDef, StmtFunctionDef,
+    Expr, ExprDict, ExprList, ExprTuple, ModModule, Stmt, StmtClassDef, StmtFunctionDef, StmtIf,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
@@ -132,8 +132,8 @@ type Placed<'m> = (TextRange, Index<'m>);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index<'m> {
     pub(crate) names: IndexMap<&'m str, Definition<'m>>,
-    /// Kernels that are defined more than once, with a warning for those who use them.
-    twice: IndexMap<&'m str, Diagnostic>,
+    /// Definitions of whose users are warned: kernels that are defined more than once, what the environment chooses.
+    warnings: IndexMap<&'m str, (Definition<'m>, Diagnostic)>,
     /// All definitions of a name, each with the end of its statement.
     all: IndexMap<&'m str, Vec<(TextSize, Definition<'m>)>>,
     /// What functions of the host define that have kernels within, with the place of their statements.
@@ -142,6 +142,8 @@ pub(crate) struct Index<'m> {
     made: IndexMap<&'m str, Vec<&'m StmtFunctionDef>>,
     /// What classes define, with their place.
     classes: Vec<Placed<'m>>,
+    /// The class whose scope it is.
+    of: Option<&'m StmtClassDef>,
     /// Attributes that are given a value.
     set_attributes: Vec<&'m Expr>,
     /// The statements.
@@ -151,6 +153,8 @@ pub(crate) struct Index<'m> {
     pub(crate) decided: Decided,
     /// What changes after it is defined.
     changes: Changes<'m>,
+    /// There is an `import *`.
+    starred: bool,
     /// What is read stands in a `try` or a `with` that may end exceptions.
     caught: bool,
     /// What the ways of a statement give a name that is not the same text in all.
@@ -220,8 +224,13 @@ impl<'m> Index<'m> {
                 }
                 Stmt::ClassDef(c) => {
                     self.define(c.name.as_str(), Definition::Class(c), at, false);
-                    self.classes
-                        .push((c.range, Index::of_body(&c.body, self.decided.clone())));
+                    self.classes.push((
+                        c.range,
+                        Index {
+                            of: Some(c),
+                            ..Index::of_body(&c.body, self.decided.clone())
+                        },
+                    ));
                 }
                 Stmt::Import(import) => {
                     for alias in &import.names {
@@ -277,6 +286,7 @@ impl<'m> Index<'m> {
                     let (branches, certain, all) = branches(s, &self.decided);
                     if certain {
                         branches.iter().for_each(|body| self.read(body));
+                        self.warn_of_environment(stmt, s);
                         continue;
                     }
                     let mut ways: Vec<Vec<&'m [Stmt]>> = Vec::new();
@@ -328,6 +338,7 @@ impl<'m> Index<'m> {
 
     /// Notes that an import may give the values of the scope others.
     fn cover(&mut self, import: TextRange) {
+        self.starred = true;
         let values = self.names.iter().filter(|(_, definition)| {
             let kinds = [Definition::is_kernel, Definition::is_import];
             !kinds.iter().any(|is| is(definition))
@@ -369,8 +380,8 @@ impl<'m> Index<'m> {
         for f in inside.jit_functions() {
             self.made.entry(f.name.as_str()).or_default().push(f);
         }
-        for (name, warning) in &inside.twice {
-            self.twice.entry(name).or_insert_with(|| warning.clone());
+        for (name, warning) in &inside.warnings {
+            self.warnings.entry(name).or_insert_with(|| warning.clone());
         }
         let range = TextRange::new(start, f.range.end().max(start));
         self.makers.push((range, inside));
@@ -399,11 +410,17 @@ impl<'m> Index<'m> {
             maker.and_then(|(_, inside)| inside.find(name, place, in_function, before, as_written));
         // Functions of a class do not see its names.
         let of_class = || {
-            let mut class = &around(&self.classes, place).filter(|_| !in_function)?.1;
+            let outermost = &around(&self.classes, place).filter(|_| !in_function)?.1;
+            let mut class = outermost;
             while let Some((_, inner)) = around(&class.classes, place) {
                 class = inner;
             }
-            class.defined_before(name, place.start())
+            let found = class.defined_before(name, place.start())?;
+            let owner = outermost.of.map_or("", |c| c.name.as_str());
+            Some(match self.changes.in_place(owner, name) {
+                Some(at) => Definition::Unknown(Unknown::Changed(at)),
+                None => found,
+            })
         };
         inside.or_else(of_class).or_else(|| {
             let last = self.names.get(name).copied()?;
@@ -506,7 +523,16 @@ impl<'m> Index<'m> {
         let made = around(&self.makers, class.range);
         let made = made.filter(|(_, inside)| inside.class(class).is_some());
         let index = made.map_or(self, |(_, inside)| inside);
-        index.changes.attribute(class.name.as_str(), name)
+        // What stands in a class changes under the name of that.
+        let outermost = around(&index.classes, class.range).and_then(|(_, scope)| scope.of);
+        let owners = outermost.into_iter().chain([class]);
+        let mut owners = owners.map(|owner| owner.name.as_str());
+        owners.find_map(|owner| index.changes.attribute(owner, name))
+    }
+
+    /// What sets the value within a `constexpr` of the module.
+    pub(crate) fn changed_constexprs(&self) -> Option<TextRange> {
+        self.changes.of_constexprs()
     }
 
     /// What gives a name of another file's module another value.
@@ -557,8 +583,13 @@ impl<'m> Index<'m> {
 
     /// What users of a definition are warned of.
     pub(crate) fn warning(&self, name: &str, definition: Definition<'m>) -> Option<&Diagnostic> {
-        let last = self.names.get(name).and_then(|last| last.place());
-        self.twice.get(name).filter(|_| definition.place() == last)
+        let (of, warning) = self.warnings.get(name)?;
+        of.is_same(definition).then_some(warning)
+    }
+
+    /// Whether all names that are defined are known: none comes by `import *`, or by tables of names.
+    pub(crate) fn is_closed(&self) -> bool {
+        !self.starred && !self.changes.open
     }
 
     fn define_target(&mut self, target: &'m Expr, value: &'m Expr, at: TextSize) {
@@ -585,10 +616,29 @@ impl<'m> Index<'m> {
         }
     }
 
+    /// Notes whom to warn that a condition asks for the environment.
+    fn warn_of_environment(&mut self, stmt: &'m Stmt, s: &'m StmtIf) {
+        let clauses = s.elif_else_clauses.iter();
+        let tests = clauses.filter_map(|clause| clause.test.as_ref());
+        let mut tests = std::iter::once(&*s.test).chain(tests);
+        let asks = |test: &&Expr| {
+            let decision = self.decided.get(&test.start());
+            decision.is_some_and(|decision| decision.environment)
+        };
+        let Some(test) = tests.find(asks) else { return };
+        for name in bound_names(std::slice::from_ref(stmt)) {
+            if let Some(definition) = self.names.get(name) {
+                let warning = without_environment(test.range());
+                self.warnings.insert(name, (*definition, warning));
+            }
+        }
+    }
+
     fn warn_twice(&mut self, f: &'m StmtFunctionDef) {
         let first = self.names.get(f.name.as_str());
         if decoration(f).jit && first.is_some_and(Definition::is_kernel) {
-            self.twice.insert(f.name.as_str(), defined_twice(f));
+            let warned = (Definition::Function(f), defined_twice(f));
+            self.warnings.insert(f.name.as_str(), warned);
         }
     }
 
@@ -608,6 +658,14 @@ fn defined_twice(f: &StmtFunctionDef) -> Diagnostic {
     let message = format!("`{}` is defined twice; the last definition counts", f.name);
     Diagnostic::error(Code::Suspicious, f.name.range(), message)
         .help("only the host knows the conditions around its definitions")
+        .with_severity(Severity::Warning)
+}
+
+/// The warning that a condition takes the environment for empty.
+pub(crate) fn without_environment(test: TextRange) -> Diagnostic {
+    let message = "no variable of the environment is taken to be set, which this asks for";
+    Diagnostic::error(Code::Suspicious, test, message)
+        .help("write the condition's value where another one is meant")
         .with_severity(Severity::Warning)
 }
 

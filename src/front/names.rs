@@ -51,6 +51,30 @@ fn is_cached(f: &StmtFunctionDef) -> bool {
     names.any(|name| matches!(name, "cache" | "lru_cache"))
 }
 
+/// Names that Python has without an import.
+const OF_PYTHON: &str = "\
+    abs aiter all anext any ascii bin bool breakpoint bytearray bytes callable chr classmethod compile complex copyright credits \
+    delattr dict dir display divmod enumerate eval exec exit filter float format frozenset get_ipython getattr globals hasattr hash \
+    help hex id input int isinstance issubclass iter len license list locals map max memoryview min next object oct open ord pow \
+    print property quit range repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip Ellipsis \
+    NotImplemented True False None";
+
+/// Whether a name may be there without a definition: one of Python, among them all exceptions, or a special one.
+fn is_of_python(name: &str) -> bool {
+    let exceptions = [
+        "Error",
+        "Exception",
+        "Exit",
+        "Interrupt",
+        "Iteration",
+        "Warning",
+        "Group",
+    ];
+    OF_PYTHON.split_whitespace().any(|other| other == name)
+        || exceptions.iter().any(|end| name.ends_with(end))
+        || name.starts_with('_')
+}
+
 /// Whether the library has a member of a module of Triton, or takes it for one that it has.
 pub(crate) fn is_of_library(module: &str, member: &str) -> bool {
     let path = format!("{module}.{member}");
@@ -159,7 +183,11 @@ impl<'m> Lower<'m> {
     }
 
     fn unknown_name(&mut self, name: &str) -> Stop {
-        if self.frame().index.names.contains_key(name) {
+        let index = self.frame().index;
+        let of_module = self.frame().function.is_none() && std::ptr::eq(index, self.index);
+        let is_known = of_module && index.is_closed() && !is_of_python(name);
+        self.raised |= is_known && !self.has_errors() && !self.asked_host;
+        if index.names.contains_key(name) {
             let d = self.error(Code::Name, format!("`{name}` is not defined yet"));
             return d.help("define it in front of what needs it").into();
         }
@@ -211,6 +239,7 @@ impl<'m> Lower<'m> {
             Definition::Ways(at) => {
                 let index = self.frame().index;
                 let ways = index.ways(name, at).unwrap_or_default();
+                let raised = self.raised;
                 let mut found = None;
                 for way in ways {
                     let value = match self.global(name, *way) {
@@ -228,6 +257,8 @@ impl<'m> Lower<'m> {
                         _ => Value::Poison,
                     });
                 }
+                // Only one way is gone.
+                self.raised = raised;
                 match found {
                     Some(Value::Poison) | None => {
                         let help = format!("give it with -c {name}=VALUE, or define it once");
@@ -433,6 +464,11 @@ impl<'m> Lower<'m> {
             Value::Type(t) => type_attribute(*t, name),
             Value::ConstType(c) if name == "value" => Some(Value::Const(c.clone())),
             Value::Class(class) => self.class_attribute(class, name)?,
+            Value::Member(member) => match name {
+                "value" => Some(member.value.clone()),
+                "name" => Some(Value::Const(Const::Str(member.name.into()))),
+                _ => None,
+            },
             Value::Dict(dict) => dict.get(name).cloned(),
             Value::Tensor(_) | Value::Known(_) | Value::Const(_) => {
                 self.number_attribute(value, name)?

@@ -6,18 +6,20 @@
 //! Classes may inherit from others of the text; names are looked up in the class first.
 
 use ruff_python_ast::{Expr, ExprAttribute, Stmt, StmtClassDef, StmtFunctionDef, StmtWith};
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextSize};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::call::{Argument, Given};
+use super::comparison::constant_equal;
 use super::diagnostic::{Code, Diagnostic, Severity};
-use super::lower::{Local, Lower, Res, Stop};
+use super::lower::{Local, Lower, Res, Stop, with_stack};
 use super::module::{Definition, Unknown, is_constexpr, last_name};
 use super::stmt::Flow;
-use super::value::{Tuple, Value};
+use super::value::{Member, Tuple, Value};
 
-/// Most classes that a class inherits from.
-const MAX_BASES: usize = 16;
+/// Most classes that a class inherits from, with itself.
+const MAX_CHAIN: usize = 64;
 
 /// A declared field.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +30,9 @@ struct Field<'m> {
 }
 
 /// What a class has under a name.
-struct Member<'m> {
+struct Found<'m> {
+    /// The class that has it.
+    class: &'m StmtClassDef,
     name: &'m str,
     definition: Definition<'m>,
     /// What its users are warned of.
@@ -43,32 +47,121 @@ enum ClassKind {
     Other,
 }
 
+/// Whether what an enumeration has under a name is one of its members.
+fn is_member(name: &str, definition: Definition<'_>) -> bool {
+    super::changes::is_value(definition) && !name.starts_with("__") && !name.ends_with("__")
+}
+
 /// A class and those it inherits from, nearest first.
 type Chain<'m> = SmallVec<[&'m StmtClassDef; 2]>;
 
 impl<'m> Lower<'m> {
     fn chain(&self, class: &'m StmtClassDef) -> Chain<'m> {
-        let mut chain: Chain<'m> = SmallVec::new();
-        chain.push(class);
-        let mut next = 0;
-        while let Some(class) = chain.get(next).copied() {
-            next += 1;
-            let bases = class.arguments.iter().flat_map(|a| &a.args);
-            for base in bases {
-                let Expr::Name(name) = base else { continue };
-                let (place, start) = (class.range, class.range.start());
-                let found = self
-                    .index
-                    .find(name.id.as_str(), place, false, Some(start), true);
-                if let Some(Definition::Class(base)) = found
-                    && chain.len() < MAX_BASES
-                    && !chain.iter().any(|known| std::ptr::eq(*known, base))
-                {
-                    chain.push(base);
+        self.order(class, &mut FxHashMap::default())
+    }
+
+    /// Python's order (C3): a class in front of those it inherits from, these in the order in which they are named. Where there
+    /// is none, which Python refuses, or there are too many, the class alone. `known` has what was found out.
+    fn order(
+        &self,
+        class: &'m StmtClassDef,
+        known: &mut FxHashMap<TextSize, Chain<'m>>,
+    ) -> Chain<'m> {
+        let (place, start) = (class.range, class.range.start());
+        if let Some(chain) = known.get(&start) {
+            return chain.clone();
+        }
+        let bases = class.bases().iter().filter_map(|base| {
+            let name = base.as_name_expr()?.id.as_str();
+            match self.index.find(name, place, false, Some(start), true) {
+                Some(Definition::Class(base)) => Some(base),
+                _ => None,
+            }
+        });
+        let bases: Chain<'m> = bases.collect();
+        let is_one = |a: &StmtClassDef, b: &StmtClassDef| std::ptr::eq(a, b);
+        let chains = bases
+            .iter()
+            .map(|base| with_stack(|| self.order(base, known)));
+        let mut chains: Vec<Chain<'m>> = chains.collect();
+        chains.push(bases);
+        let mut chain: Chain<'m> = SmallVec::from_slice(&[class]);
+        while chain.len() < MAX_CHAIN {
+            chains.retain(|chain| !chain.is_empty());
+            let mut heads = chains.iter().map(|chain| chain[0]);
+            let is_free = |head: &&'m StmtClassDef| {
+                let mut behind = chains.iter().flat_map(|chain| &chain[1..]);
+                !behind.any(|class| is_one(class, head))
+            };
+            let Some(next) = heads.find(is_free) else {
+                break;
+            };
+            let chains = chains.iter_mut();
+            chains.for_each(|chain| chain.retain(|class| !is_one(class, next)));
+            chain.push(next);
+        }
+        if !chains.iter().all(SmallVec::is_empty) {
+            chain.truncate(1);
+        }
+        known.insert(start, chain.clone());
+        chain
+    }
+
+    /// Whether what the text of a class has under names are members, which are not their values: not if these are integers or
+    /// texts too.
+    fn is_enumeration(&self, chain: &Chain<'m>) -> bool {
+        let mut is_one = false;
+        for base in chain.iter().flat_map(|class| class.bases()) {
+            let path = self
+                .index
+                .path_of(base, 1, |name| self.index.names.get(name).copied());
+            let name = path.as_deref().or(last_name(base)).unwrap_or_default();
+            match name.rsplit('.').next() {
+                Some("Enum" | "Flag") => is_one = true,
+                Some("IntEnum" | "IntFlag" | "StrEnum" | "int" | "str" | "float") => return false,
+                _ => {}
+            }
+        }
+        is_one
+    }
+
+    /// A member of an enumeration, given its name and value.
+    fn enumerated(
+        &mut self,
+        chain: &Chain<'m>,
+        class: &'m StmtClassDef,
+        name: &'m str,
+        value: Value<'m>,
+    ) -> Res<Value<'m>> {
+        let body = chain.iter().flat_map(|class| &class.body);
+        let own = body.filter_map(Stmt::as_function_def_stmt);
+        let mut own = own.filter(|f| f.name.starts_with('_') && f.name.ends_with('_'));
+        if let Some(f) = own.next() {
+            let message = format!(
+                "members of `{}` are what its `{}` makes them",
+                class.name, f.name
+            );
+            let d = self.error(Code::Unsupported, message);
+            return Err(d
+                .help("give the class members alone, and ask for their `.value`")
+                .into());
+        }
+        let names = self.index.class(class).map(|scope| &scope.names);
+        let names: Vec<_> = names.into_iter().flatten().map(|(n, d)| (*n, *d)).collect();
+        for (first, definition) in names {
+            if first == name {
+                break;
+            }
+            // A second name for a value is the same member.
+            if is_member(first, definition) {
+                let other = self.global(first, definition)?;
+                if constant_equal(&other, &value, true) != Some(false) {
+                    return self.enumerated(chain, class, first, other);
                 }
             }
         }
-        chain
+        let member = Member { class, name, value };
+        Ok(Value::Member(member.into()))
     }
 
     /// Whether a class is another or inherits from it.
@@ -142,10 +235,11 @@ impl<'m> Lower<'m> {
     }
 
     /// What a class, or the nearest that it inherits from, has under a name, and what users of it are warned of.
-    fn member(&self, chain: &Chain<'m>, name: &str) -> Option<Member<'m>> {
+    fn member(&self, chain: &Chain<'m>, name: &str) -> Option<Found<'m>> {
         chain.iter().find_map(|class| {
             if let Some(at) = self.index.changed_attribute(class, name) {
-                return Some(Member {
+                return Some(Found {
+                    class,
                     name: "",
                     definition: Definition::Unknown(Unknown::Changed(at)),
                     warning: None,
@@ -153,7 +247,8 @@ impl<'m> Lower<'m> {
             }
             let scope = self.index.class(class)?;
             let (name, definition) = scope.names.get_key_value(name)?;
-            Some(Member {
+            Some(Found {
+                class,
                 name,
                 definition: *definition,
                 warning: scope.warning(name, *definition).cloned(),
@@ -352,7 +447,13 @@ impl<'m> Lower<'m> {
         if let Some(warning) = member.warning {
             self.add(warning);
         }
-        self.global(member.name, member.definition).map(Some)
+        let value = self.global(member.name, member.definition)?;
+        match is_member(member.name, member.definition) && self.is_enumeration(&chain) {
+            true => self
+                .enumerated(&chain, member.class, member.name, value)
+                .map(Some),
+            false => Ok(Some(value)),
+        }
     }
 
     /// `self.name = value` within `__init__`.

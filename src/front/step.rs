@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use ruff_python_ast::{Expr, ExprCall, ExprName, Stmt};
+use ruff_python_ast::{Expr, ExprCall, ExprName, Operator, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::constant;
@@ -83,8 +83,8 @@ impl<'m> Lower<'m> {
                 let change = |lower: &mut Self, old: Option<Value<'m>>| {
                     let old = old.ok_or_else(|| lower.no_element(s.target.range()))?;
                     let operand = lower.eval(&s.value)?;
-                    lower.check_not_shared(&old, &s.value)?;
-                    lower.binary(s.op, &old, &operand).map(Some)
+                    lower.check_not_shared(&old)?;
+                    lower.augmented(s.op, &old, &operand).map(Some)
                 };
                 element(self, &s.target, Box::new(change))
             }
@@ -125,7 +125,9 @@ impl<'m> Lower<'m> {
             Value::Dict(dict) => Rc::strong_count(dict),
             _ => 0,
         };
-        if held <= holders {
+        // A loop that goes through it comes to know what becomes of it.
+        let walked = self.walked.iter().filter(|walked| is_one(walked, value));
+        if held <= holders + walked.count() {
             return Ok(());
         }
         let d = self.error(Code::Unsupported, "a list with several names is changed");
@@ -144,7 +146,7 @@ impl<'m> Lower<'m> {
 
     fn no_element(&mut self, at: TextRange) -> Stop {
         let outer = self.enter(at);
-        let d = self.error(Code::Value, "there is no such element");
+        let d = self.raises(Code::Value, "there is no such element");
         self.enter(outer);
         d.into()
     }
@@ -166,7 +168,42 @@ impl<'m> Lower<'m> {
         self.with_keys(value, &keys, target.range(), change)
     }
 
+    /// Lets loops that go through an object go on through what it has become.
+    fn walk_on(&mut self, old: &Value<'m>, new: &Value<'m>) {
+        let walked = self.walked.iter_mut().filter(|walked| is_one(walked, old));
+        walked.for_each(|walked| walked.clone_from(new));
+    }
+
+    /// `old op= operand`, which a list is changed by and other values are not.
+    pub(crate) fn augmented(
+        &mut self,
+        op: Operator,
+        old: &Value<'m>,
+        operand: &Value<'m>,
+    ) -> Res<Value<'m>> {
+        let new = match (old, operand, op) {
+            (Value::Tuple(list), Value::Tuple(more), Operator::Add) if list.list => {
+                Value::list(list.items.iter().chain(&more.items).cloned().collect())
+            }
+            _ => self.binary(op, old, operand)?,
+        };
+        self.walk_on(old, &new);
+        Ok(new)
+    }
+
     fn with_keys(
+        &mut self,
+        value: &Value<'m>,
+        keys: &[&'m Expr],
+        at: TextRange,
+        change: Change<'_, 'm>,
+    ) -> Res<Value<'m>> {
+        let new = self.keyed(value, keys, at, change)?;
+        self.walk_on(value, &new);
+        Ok(new)
+    }
+
+    fn keyed(
         &mut self,
         value: &Value<'m>,
         keys: &[&'m Expr],
@@ -198,6 +235,7 @@ impl<'m> Lower<'m> {
                 Ok(Value::Dict(dict.into()))
             }
             Value::Tuple(list) if is_list(list) => {
+                self.check_list(list, at)?;
                 let number = found.as_const().and_then(|c| constant::as_int(&c));
                 let place = number.and_then(|n| place_in(n, list.items.len()));
                 let Some(place) = place.filter(|place| *place < list.items.len()) else {
@@ -210,14 +248,31 @@ impl<'m> Lower<'m> {
                     Some(value) => items[place] = value,
                     None => drop(items.remove(place)),
                 }
-                Ok(Value::tuple(items))
+                Ok(Value::list(items))
             }
             _ => Err(self.no_step(at)),
         }
     }
 
+    /// That it is no tuple.
+    fn check_list(&mut self, list: &Rc<Tuple<'m>>, at: TextRange) -> Res<()> {
+        if list.list {
+            return Ok(());
+        }
+        let outer = self.enter(at);
+        let d = self.raises(Code::Type, "a tuple does not change");
+        self.enter(outer);
+        Err(d.help("make it a list: `[..]`").into())
+    }
+
     /// What a method of a list or a dictionary leaves.
     fn after_method(&mut self, old: Value<'m>, name: &str, call: &'m ExprCall) -> Res<Value<'m>> {
+        let new = self.method_of(&old, name, call)?;
+        self.walk_on(&old, &new);
+        Ok(new)
+    }
+
+    fn method_of(&mut self, old: &Value<'m>, name: &str, call: &'m ExprCall) -> Res<Value<'m>> {
         let args = self.items(&call.arguments.args)?;
         let mut named = Vec::new();
         for keyword in &call.arguments.keywords {
@@ -225,7 +280,8 @@ impl<'m> Lower<'m> {
             named.push((keyword.arg.as_ref().map(|name| name.as_str()), value));
         }
         match old {
-            Value::Tuple(list) if is_list(&list) && named.is_empty() => {
+            Value::Tuple(list) if is_list(list) && named.is_empty() => {
+                self.check_list(list, call.range())?;
                 let mut items = list.items.clone();
                 self.charge(items.len())?;
                 let index = |value: &Value<'m>| value.as_const().and_then(|c| constant::as_int(&c));
@@ -246,10 +302,10 @@ impl<'m> Lower<'m> {
                     ("clear", []) => items.clear(),
                     _ => return Err(self.no_step(call.range())),
                 }
-                Ok(Value::tuple(items))
+                Ok(Value::list(items))
             }
             Value::Dict(dict) => {
-                let mut dict = (*dict).clone();
+                let mut dict = (**dict).clone();
                 self.charge(dict.len())?;
                 match (name, &*args, named.is_empty()) {
                     ("update", [] | [Value::Dict(_)], _) => {
@@ -287,7 +343,16 @@ impl<'m> Lower<'m> {
     }
 }
 
-/// Whether it is a list or a tuple, which are not told apart, and no object.
+/// Whether two values are one list or dictionary.
+fn is_one(a: &Value<'_>, b: &Value<'_>) -> bool {
+    match (a, b) {
+        (Value::Tuple(a), Value::Tuple(b)) => Rc::ptr_eq(a, b),
+        (Value::Dict(a), Value::Dict(b)) => Rc::ptr_eq(a, b),
+        _ => false,
+    }
+}
+
+/// Whether it is a list or a tuple, and no object.
 fn is_list(tuple: &Rc<Tuple<'_>>) -> bool {
     tuple.class.is_none() && tuple.mark.is_none() && tuple.names.is_empty()
 }

@@ -109,9 +109,9 @@ impl<'m> Lower<'m> {
                     return Err(self.bad_target(&s.target));
                 };
                 let old = self.lookup(name.id.as_str(), name.range)?;
-                self.check_not_shared(&old, &s.value)?;
+                self.check_not_shared(&old)?;
                 let operand = self.eval(&s.value)?;
-                let value = self.binary(s.op, &old, &operand)?;
+                let value = self.augmented(s.op, &old, &operand)?;
                 let value = self.settle(value)?;
                 self.assign(&s.target, value, false)?;
             }
@@ -189,8 +189,9 @@ impl<'m> Lower<'m> {
     }
 
     /// That `list += ..` of Python changes no list that something else holds too.
-    pub(crate) fn check_not_shared(&mut self, old: &Value<'m>, operand: &Expr) -> Res<()> {
-        match !self.frame().host || operand.is_tuple_expr() {
+    pub(crate) fn check_not_shared(&mut self, old: &Value<'m>) -> Res<()> {
+        let is_tuple = matches!(old, Value::Tuple(tuple) if !tuple.list);
+        match !self.frame().host || is_tuple {
             true => Ok(()),
             // One of the two is in the name, the other is this.
             false => self.check_held(old, 2),
@@ -212,7 +213,7 @@ impl<'m> Lower<'m> {
                 };
                 let message = format!("assertion failed: {message}");
                 let message = message.trim_end_matches([':', ' ']).to_owned();
-                Err(self.error(Code::Assertion, message).into())
+                Err(self.raises(Code::Assertion, message).into())
             }
             None => {
                 let message = match &s.msg {

@@ -229,7 +229,7 @@ impl<'m> Lower<'m> {
                 }
             }
         }
-        Ok(Value::tuple(kept))
+        Ok(Value::list(kept))
     }
 
     fn constant_of(&mut self, value: &Value<'m>) -> Res<Constant> {

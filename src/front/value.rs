@@ -83,6 +83,18 @@ pub(crate) struct Tuple<'m> {
     pub(crate) weight: usize,
     /// What it is if it is more than a tuple, and the shape of its blocks.
     pub(crate) mark: Option<(Mark, Shape)>,
+    /// It is a list of Python, which kernels have as tuples.
+    pub(crate) list: bool,
+}
+
+/// A member of an enumeration of the text.
+#[derive(Clone, Debug)]
+pub(crate) struct Member<'m> {
+    /// The class whose text has it.
+    pub(crate) class: &'m StmtClassDef,
+    /// Its name; of several for one value the first.
+    pub(crate) name: &'m str,
+    pub(crate) value: Value<'m>,
 }
 
 /// What a tuple stands for.
@@ -103,6 +115,7 @@ impl<'m> Tuple<'m> {
         let class = |tuple: &Tuple<'m>| tuple.class.map(std::ptr::from_ref);
         self.items.len() == other.items.len()
             && self.mark == other.mark
+            && self.list == other.list
             && class(self) == class(other)
             && self.names == other.names
     }
@@ -124,6 +137,15 @@ impl<'m> Tuple<'m> {
             names,
             weight,
             mark: None,
+            list: false,
+        }
+    }
+
+    /// Elements of this tuple or list, or others in their place, as one of the same kind.
+    pub(crate) fn of_kind(&self, items: Vec<Value<'m>>) -> Value<'m> {
+        match self.list {
+            true => Value::list(items),
+            false => Value::tuple(items),
         }
     }
 }
@@ -146,6 +168,8 @@ pub(crate) enum Value<'m> {
     Function(&'m StmtFunctionDef),
     /// A class of the text.
     Class(&'m StmtClassDef),
+    /// A member of an enumeration, which is not its value.
+    Member(Rc<Member<'m>>),
     /// A function of the library.
     Builtin(&'static Builtin),
     /// A function with its first argument.
@@ -186,6 +210,14 @@ impl<'m> Value<'m> {
         Value::Tuple(Rc::new(Tuple::new(items, None, Vec::new())))
     }
 
+    pub(crate) fn list(items: Vec<Value<'m>>) -> Value<'m> {
+        let list = true;
+        Value::Tuple(Rc::new(Tuple {
+            list,
+            ..Tuple::new(items, None, Vec::new())
+        }))
+    }
+
     pub(crate) fn ty(ty: Ty) -> Value<'m> {
         Value::Type(TypeValue { ty, shape: None })
     }
@@ -223,6 +255,7 @@ impl<'m> Value<'m> {
                 Some((Mark::Descriptor { .. }, _)) => "a tensor descriptor".to_owned(),
                 None => match t.class {
                     Some(class) => format!("an object of `{}`", class.name),
+                    None if t.list => format!("a list of {}", t.items.len()),
                     None => format!("a tuple of {}", t.items.len()),
                 },
             },
@@ -235,6 +268,7 @@ impl<'m> Value<'m> {
             }
             Value::Function(f) => format!("the function `{}`", f.name),
             Value::Class(c) => format!("the class `{}`", c.name),
+            Value::Member(m) => format!("`{}.{}`", m.class.name, m.name),
             Value::Builtin(b) => format!("the function `{}`", b.name),
             Value::Method(_, callee) => callee.describe(),
             Value::Path(p) => format!("`{}`", p.0),

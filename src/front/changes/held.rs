@@ -14,13 +14,19 @@ pub(super) const DEEPEST: u8 = 3;
 /// Functions of Python that leave their arguments alone and give numbers and texts.
 const GIVE_NUMBERS: &str = "\
     len str repr int float bool abs round any all isinstance issubclass hasattr print range id \
-    hash type ord chr format callable pow divmod globals locals vars super";
+    hash ord chr format callable pow divmod globals locals";
 
 /// Functions of Python that put the elements of their arguments into something new.
 const COPY: &str = "list tuple set dict frozenset sorted enumerate zip sum map filter";
 
-/// Functions of Python that give one of their arguments, or of its elements.
-const HAND_ON: &str = "min max next iter getattr reversed";
+/// Functions of Python that give one of their arguments, or of its elements or attributes.
+const HAND_ON: &str = "min max next iter getattr reversed type vars super";
+
+/// Functions of Python that give names other values, which are followed where they are called.
+const GIVE_NAMES: &str = "globals locals vars exec eval setattr delattr __import__ __builtins__";
+
+/// Attributes by which the names of a module can be reached.
+const TABLES_OF_NAMES: &str = "__globals__ f_globals f_locals f_builtins __builtins__";
 
 /// Methods that leave their object alone.
 const READ: &str = "\
@@ -29,6 +35,12 @@ const READ: &str = "\
 
 /// Modules beside those of Python whose functions leave their arguments alone.
 const GENTLE: &str = "triton torch numpy pytest";
+
+/// Whether what a path of the outside leads to leaves what it is given alone.
+pub(super) fn is_gentle(path: &str) -> bool {
+    let first = path.split('.').next().unwrap_or(path);
+    is_one_of(GENTLE, first) || is_one_of(STANDARD, first)
+}
 
 /// Whether a name stands in a list.
 fn is_one_of(list: &str, name: &str) -> bool {
@@ -55,6 +67,11 @@ impl<'m> Held<'m> {
             levels: DEEPEST,
             ..Held::default()
         }
+    }
+
+    /// The same, of which as many levels can change.
+    pub(super) fn with_levels(self, levels: u8) -> Held<'m> {
+        Held { levels, ..self }
     }
 
     /// The same, known by these names.
@@ -206,6 +223,9 @@ impl<'m> Walk<'_, 'm> {
                     return Held::default();
                 }
                 let attr = e.attr.as_str();
+                if is_one_of(TABLES_OF_NAMES, attr) {
+                    self.rebind(None);
+                }
                 if let Some(class) = self.class(&e.value).filter(|class| !class.is_empty()) {
                     let levels = self.levels.get(class, attr);
                     return Held {
@@ -245,7 +265,7 @@ impl<'m> Walk<'_, 'm> {
         exprs.iter().map(|part| self.held(part)).collect()
     }
 
-    fn name(&self, name: &'m str) -> Held<'m> {
+    fn name(&mut self, name: &'m str) -> Held<'m> {
         match self.resolve(name) {
             Place::Given(held) => held,
             Place::Local(Some(owner), name) => Held {
@@ -258,7 +278,7 @@ impl<'m> Walk<'_, 'm> {
                 let levels = match self.definition(name) {
                     Some(Definition::Module(_) | Definition::Member(..)) => return Held::default(),
                     Some(Definition::Function(f)) if decoration(f).jit => return Held::default(),
-                    Some(Definition::Function(_) | Definition::Class(_)) => 0,
+                    Some(Definition::Function(_)) => 0,
                     _ => self.levels.get("", name),
                 };
                 Held {
@@ -268,7 +288,14 @@ impl<'m> Walk<'_, 'm> {
                     fresh: false,
                 }
             }
-            Place::Outside => Held::default(),
+            Place::Outside => {
+                // Called by another name it is not seen what it does.
+                if is_one_of(GIVE_NAMES, name) {
+                    self.rebind(None);
+                    self.set_attribute_of_any("");
+                }
+                Held::default()
+            }
         }
     }
 
@@ -315,10 +342,16 @@ impl<'m> Walk<'_, 'm> {
                             .for_each(|arg| self.relate(name, arg.changeable()));
                         Held::object([name])
                     }
-                    _ => self.call_unknown(self.name(name), args),
+                    _ => {
+                        let callee = self.name(name);
+                        self.call_unknown(callee, args)
+                    }
                 },
                 Place::Outside => self.call_python(callee.id.as_str(), e, args),
-                Place::Local(..) => self.call_unknown(self.name(callee.id.as_str()), args),
+                Place::Local(..) => {
+                    let callee = self.name(callee.id.as_str());
+                    self.call_unknown(callee, args)
+                }
                 Place::Given(held) => self.call_unknown(held, args),
             },
             Expr::Attribute(method) => {
@@ -361,8 +394,7 @@ impl<'m> Walk<'_, 'm> {
         let first = path.split('.').next().unwrap_or(path);
         let last = path.rsplit('.').next().unwrap_or(path);
         let of_library = path.contains("triton.language") || matches!(last, "constexpr" | "Config");
-        let gentle = is_one_of(GENTLE, first) || is_one_of(STANDARD, first);
-        if !of_library && (!gentle || matches!(first, "functools" | "operator")) {
+        if !of_library && (!is_gentle(path) || matches!(first, "functools" | "operator")) {
             return self.call_unknown(Held::foreign(), args);
         }
         let held = args.into_iter().reduce(Held::or).unwrap_or_default();
@@ -409,7 +441,10 @@ impl<'m> Walk<'_, 'm> {
             }
         }
         let named = args.iter().any(|arg| arg.named);
-        let held = args.into_iter().reduce(Held::or).unwrap_or_default();
+        let held = match name {
+            "super" => Held::object(self.place_owner()),
+            _ => args.into_iter().reduce(Held::or).unwrap_or_default(),
+        };
         let paired = matches!(name, "enumerate" | "zip" | "dict");
         let levels = (held.levels + u8::from(paired && held.levels > 0)).min(DEEPEST);
         let levels = match name {

@@ -30,6 +30,17 @@ impl<'m> Levels<'m> {
         }
     }
 
+    /// Gives a class the attributes of one that it inherits from.
+    pub(super) fn inherit(&mut self, class: &'m str, base: &'m str) {
+        let inherited = self.of.iter().filter(|((owner, _), _)| *owner == base);
+        let inherited: Vec<_> = inherited
+            .map(|((_, name), levels)| (*name, *levels))
+            .collect();
+        for (name, levels) in inherited {
+            self.grow(class, name, levels);
+        }
+    }
+
     pub(super) fn grow(&mut self, owner: &'m str, name: &'m str, levels: u8) {
         let known = self.of.entry((owner, name)).or_insert(0);
         if *known < levels {
@@ -55,6 +66,8 @@ impl<'m> Levels<'m> {
 pub(super) enum First {
     /// An object being made.
     Made,
+    /// An object.
+    Object,
     /// The class.
     Class,
 }
@@ -127,6 +140,11 @@ impl<'m> Scope<'m> {
             given,
             ..Scope::default()
         }
+    }
+
+    /// The names that it binds.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'m str> {
+        self.names.iter().copied()
     }
 
     /// Whether it is a list's `for`.
@@ -336,6 +354,7 @@ impl<'m> Walk<'_, 'm> {
         if !self.around.is_empty() {
             return false;
         }
+        let is_own = |e: &Expr| matches!(e, Expr::Name(name) if name.id.as_str() == "__name__");
         match expr {
             Expr::Call(e) if e.arguments.args.is_empty() => match &*e.func {
                 Expr::Name(f) => match f.id.as_str() {
@@ -345,11 +364,18 @@ impl<'m> Walk<'_, 'm> {
                 },
                 _ => false,
             },
-            Expr::Subscript(e) => {
-                let is_own =
-                    matches!(&*e.slice, Expr::Name(name) if name.id.as_str() == "__name__");
-                is_own && last_name(&e.value) == Some("modules")
+            // `sys.modules.get(__name__)`, `importlib.import_module(__name__)`.
+            Expr::Call(e) => {
+                let by_name = ["get", "import_module", "__import__"];
+                let finds = last_name(&e.func).is_some_and(|name| by_name.contains(&name));
+                let of_module = last_name(&e.func) == Some("vars")
+                    && e.arguments
+                        .args
+                        .iter()
+                        .any(|arg| self.is_module_within(arg, aliases));
+                finds && e.arguments.args.iter().any(is_own) || of_module
             }
+            Expr::Subscript(e) => is_own(&e.slice) && last_name(&e.value) == Some("modules"),
             Expr::Attribute(e) if e.attr.as_str() == "__dict__" => {
                 self.is_module_within(&e.value, aliases)
             }

@@ -6,9 +6,9 @@ use ruff_python_ast::{
     Pattern, Stmt, StmtClassDef, StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::held::{DEEPEST, Held};
+use super::held::{DEEPEST, Held, is_gentle};
 use super::scopes::{First, Levels, Place, Scope, captured, imported, is_host};
 use super::{Changes, Families};
 use crate::front::conditions::branches;
@@ -27,6 +27,10 @@ pub(super) struct Walk<'i, 'm> {
     /// Names that are given another value where the index does not see it, and where that is.
     rebound: FxHashMap<&'m str, TextRange>,
     attributes: FxHashMap<(&'m str, &'m str), TextRange>,
+    /// Classes that may give attributes to those which inherit from them.
+    hooked: FxHashSet<&'m str>,
+    /// Names may be given of which the text says nothing.
+    open: bool,
     steps: FxHashMap<&'m str, Vec<(TextSize, &'m Stmt)>>,
     /// The statement of this place.
     at: TextRange,
@@ -50,6 +54,8 @@ impl<'i, 'm> Walk<'i, 'm> {
             families: Families::default(),
             rebound: FxHashMap::default(),
             attributes: FxHashMap::default(),
+            hooked: FxHashSet::default(),
+            open: false,
             steps: FxHashMap::default(),
             at: TextRange::default(),
             step: None,
@@ -64,6 +70,7 @@ impl<'i, 'm> Walk<'i, 'm> {
         self.families = Families::default();
         self.rebound.clear();
         self.attributes.clear();
+        self.hooked.clear();
         self.steps.clear();
         self.levels.grown = false;
         for (name, definition) in &self.index.names {
@@ -80,12 +87,13 @@ impl<'i, 'm> Walk<'i, 'm> {
 
     pub(super) fn finish(mut self) -> Changes<'m> {
         let mut unknown = self.rebound;
+        let mut in_place = FxHashMap::default();
         for (members, at) in self.families.unknown() {
             for name in members {
                 match self.index.names.get(name).copied() {
                     Some(Definition::Class(_)) => {
                         for attr in self.levels.of_class(name) {
-                            self.attributes.entry((name, attr)).or_insert(at);
+                            in_place.entry((name, attr)).or_insert(at);
                         }
                     }
                     Some(definition) if super::is_value(definition) => {
@@ -99,6 +107,8 @@ impl<'i, 'm> Walk<'i, 'm> {
             unknown,
             steps: self.steps,
             attributes: self.attributes,
+            in_place,
+            open: self.open,
         }
     }
 
@@ -106,10 +116,11 @@ impl<'i, 'm> Walk<'i, 'm> {
     pub(super) fn change(&mut self, names: &[&'m str]) {
         let run = self.run.filter(|_| self.scopes.iter().all(Scope::is_for));
         for name in names {
-            if let Some(run) = run {
+            let is_value = self.definition(name).is_some_and(super::is_value);
+            if let Some(run) = run.filter(|_| is_value) {
                 self.note_step(name, run);
             }
-            let is_step = self.step == Some(*name) || run.is_some();
+            let is_step = self.step == Some(*name) || run.is_some() && is_value;
             self.families.events.push((*name, self.at, is_step));
         }
     }
@@ -133,10 +144,15 @@ impl<'i, 'm> Walk<'i, 'm> {
 
     /// Notes that the function of this place gives a value to whoever calls it.
     pub(super) fn hand_out(&mut self, value: &Held<'m>) {
-        let scope = self.scopes.iter().find(|scope| !scope.is_for());
-        if let Some(owner) = scope.and_then(|scope| scope.owner) {
+        if let Some(owner) = self.place_owner() {
             self.relate(owner, value.shared());
         }
+    }
+
+    /// The function or class of the scope that this place is in.
+    pub(super) fn place_owner(&self) -> Option<&'m str> {
+        let scope = self.scopes.iter().find(|scope| !scope.is_for());
+        scope.and_then(|scope| scope.owner)
     }
 
     /// Gives a name a value; `seen` if the index has the definition.
@@ -196,17 +212,24 @@ impl<'i, 'm> Walk<'i, 'm> {
         }
     }
 
-    /// Calls a decorator with what it decorates.
-    fn decorate(&mut self, decorator: &'m Expr) {
+    /// Calls a decorator with what it decorates, the class of that name if it is one; gives whether it is known to leave it as it
+    /// is.
+    fn decorate(&mut self, decorator: &'m Expr, class: Option<&'m str>) -> bool {
         let function = match decorator {
             Expr::Call(call) => &*call.func,
             other => other,
         };
-        let of_others = self.outside(function).is_some();
+        let outside = self.outside(function);
         let callee = self.held(decorator);
-        if !of_others {
-            let names: Vec<&'m str> = callee.changeable().to_vec();
-            self.change(&names);
+        match &outside {
+            Some(path) => is_gentle(path) || path.ends_with("aggregate"),
+            None => {
+                if let Some(class) = class {
+                    self.relate(class, callee.shared());
+                }
+                self.change(callee.changeable());
+                matches!(last_name(function), Some("aggregate" | "_aggregate"))
+            }
         }
     }
 
@@ -232,18 +255,22 @@ impl<'i, 'm> Walk<'i, 'm> {
             return;
         }
         if let Some((class, attr)) = self.class_attribute(target) {
-            self.attributes.entry((class, attr)).or_insert(self.at);
-            return self.relate(class, value.shared());
+            return self.set_attribute(class, attr, value);
         }
-        if let Expr::Name(name) = base
-            && target.is_attribute_expr()
-            && let Some(scope) = self.scopes.last()
-            && scope.first == Some((name.id.as_str(), First::Made))
-        {
-            return self.hand_out(value);
-        }
+        let first = match base {
+            Expr::Name(name) => {
+                let first = self.scopes.last().and_then(|scope| scope.first);
+                first.filter(|(first, _)| *first == name.id.as_str())
+            }
+            _ => None,
+        };
         if let Expr::Attribute(e) = target {
-            self.set_attribute_of_any(e.attr.as_str());
+            match first {
+                Some((_, First::Made)) => return self.hand_out(value),
+                // It is no `constexpr` but an object of a class of the text.
+                Some((_, First::Object)) if e.attr.as_str() == "value" => {}
+                _ => self.set_attribute_of_any(e.attr.as_str()),
+            }
         }
         let object = self.held(base);
         let names = object.of.clone();
@@ -252,27 +279,29 @@ impl<'i, 'm> Walk<'i, 'm> {
     }
 
     /// Notes that an attribute is set of what may be a class.
-    fn set_attribute_of_any(&mut self, attr: &'m str) {
+    pub(super) fn set_attribute_of_any(&mut self, attr: &'m str) {
         self.attributes.entry(("", attr)).or_insert(self.at);
     }
 
-    /// The class and its attribute that a target is, or is a part of.
+    /// The class and its attribute that a target is.
     fn class_attribute(&self, target: &'m Expr) -> Option<(&'m str, &'m str)> {
-        let mut at = target;
-        loop {
-            at = match at {
-                Expr::Attribute(e) => match self.class(&e.value) {
-                    Some(class) => return Some((class, e.attr.as_str())),
-                    None => &e.value,
-                },
-                Expr::Subscript(e) => &e.value,
-                _ => return None,
-            };
+        let e = target.as_attribute_expr()?;
+        Some((self.class(&e.value)?, e.attr.as_str()))
+    }
+
+    /// Gives an attribute of a class a value.
+    fn set_attribute(&mut self, class: &'m str, attr: &'m str, value: &Held<'m>) {
+        self.attributes.entry((class, attr)).or_insert(self.at);
+        if value.levels > 0 && !class.is_empty() {
+            self.levels.grow(class, attr, value.levels);
+            self.levels.grow("", class, (value.levels + 1).min(DEEPEST));
         }
+        self.relate(class, value.shared());
     }
 
     /// Gives names of the module values by a table: those that the key may be.
-    fn rebind(&mut self, key: Option<&'m Expr>) {
+    pub(super) fn rebind(&mut self, key: Option<&'m Expr>) {
+        self.open = true;
         let (start, end) = key.map_or(("", ""), ends_of_text);
         let is_whole = key.is_some_and(Expr::is_string_literal_expr);
         for (name, definition) in &self.index.names {
@@ -290,6 +319,7 @@ impl<'i, 'm> Walk<'i, 'm> {
     }
 
     fn rebind_name(&mut self, name: &str) {
+        self.open = true;
         if let Some((name, _)) = self.index.names.get_key_value(name) {
             self.rebound.entry(name).or_insert(self.at);
         }
@@ -317,8 +347,7 @@ impl<'i, 'm> Walk<'i, 'm> {
                 } else if let Some(class) = self.class(object) {
                     let attr = name.as_string_literal_expr();
                     let attr = attr.map_or("", |attr| attr.value.to_str());
-                    self.attributes.entry((class, attr)).or_insert(self.at);
-                    self.relate(class, value.shared());
+                    self.set_attribute(class, attr, &value);
                 } else if self.outside(object).is_none() {
                     let attr = name.as_string_literal_expr();
                     self.set_attribute_of_any(attr.map_or("", |attr| attr.value.to_str()));
@@ -408,7 +437,7 @@ impl<'i, 'm> Walk<'i, 'm> {
         }
         f.decorator_list
             .iter()
-            .for_each(|d| self.decorate(&d.expression));
+            .for_each(|d| _ = self.decorate(&d.expression, None));
         let owner = self.owner(name);
         for default in f.parameters.iter().filter_map(|p| p.default()) {
             let value = self.held(default);
@@ -431,7 +460,7 @@ impl<'i, 'm> Walk<'i, 'm> {
                 "__init__" | "__post_init__" => First::Made,
                 "__init_subclass__" => First::Class,
                 _ if of_class => First::Class,
-                _ => return None,
+                _ => First::Object,
             };
             Some((first.name().as_str(), kind))
         });
@@ -452,16 +481,67 @@ impl<'i, 'm> Walk<'i, 'm> {
 
     fn class_body(&mut self, c: &'m StmtClassDef) {
         let name = c.name.as_str();
-        self.bind_name(name, &Held::default(), self.unread == 0);
-        c.decorator_list
-            .iter()
-            .for_each(|d| self.decorate(&d.expression));
-        if let Some(arguments) = &c.arguments {
-            self.visit_arguments(arguments);
+        let owner = self.owner(name);
+        let seen = self.unread == 0;
+        let mut is_known = true;
+        for decorator in &c.decorator_list {
+            is_known &= self.decorate(&decorator.expression, owner);
         }
-        let mut scope = Scope::new(self.owner(name), None, &c.body);
+        let mut levels = 0;
+        for base in c.bases() {
+            let value = self.held(base);
+            is_known &= self.is_known_base(base);
+            let Some(owner) = owner else { continue };
+            self.relate(owner, value.changeable());
+            levels = value.levels.max(levels);
+            if let Some(base) = self.class(base).filter(|base| !base.is_empty()) {
+                self.levels.inherit(owner, base);
+            }
+        }
+        for keyword in c.keywords() {
+            let value = self.outside(&keyword.value);
+            self.held(&keyword.value);
+            is_known &= value.is_some_and(|path| path == "abc.ABCMeta");
+        }
+        let mut scope = Scope::new(owner, None, &c.body);
         scope.is_class = true;
+        let names: Vec<&'m str> = scope.names().collect();
         self.inside(scope, &c.body);
+        let Some(owner) = owner else { return };
+        let deepest = names.iter().map(|name| self.levels.get(owner, name)).max();
+        let own = deepest.filter(|levels| *levels > 0);
+        levels = own.map_or(0, |own| (own + 1).min(DEEPEST)).max(levels);
+        let value = Held::object([owner]).with_levels(levels);
+        self.bind_name(name, &value, seen);
+        let makes_others = |stmt: &Stmt| matches!(stmt, Stmt::FunctionDef(f) if f.name.as_str() == "__init_subclass__");
+        if !is_known {
+            self.attributes.entry((name, "")).or_insert(self.at);
+            self.change(&[owner]);
+        }
+        if !is_known || c.body.iter().any(makes_others) {
+            self.hooked.insert(name);
+        }
+    }
+
+    /// Whether a class that inherits from this has what its own text says, and else what the base has.
+    fn is_known_base(&mut self, base: &'m Expr) -> bool {
+        let base = match base {
+            // Of `typing`.
+            Expr::Subscript(e) => &*e.value,
+            base => base,
+        };
+        if let Some(path) = self.outside(base) {
+            return is_gentle(&path);
+        }
+        let Expr::Name(name) = base else { return false };
+        match self.resolve(name.id.as_str()) {
+            Place::Own(name) => {
+                let is_class = matches!(self.definition(name), Some(Definition::Class(_)));
+                is_class && !self.hooked.contains(name)
+            }
+            Place::Outside => true,
+            _ => !self.scopes.is_empty(),
+        }
     }
 
     /// A statement whose body may run several times, or not at all.
@@ -500,20 +580,19 @@ impl<'i, 'm> Walk<'i, 'm> {
             }
             Stmt::AugAssign(s) => {
                 let value = self.held(&s.value).element();
-                match &*s.target {
-                    Expr::Name(name) => {
-                        // What can change is changed in place; a number is another one then.
-                        let name = name.id.as_str();
-                        let old = self.held(&s.target);
-                        let is_step = self.scopes.is_empty() && self.unsure == 0;
-                        self.step = is_step.then_some(name);
-                        if old.levels > 0 {
-                            self.change(&old.of);
-                            self.put_into(&old.of, &value);
-                        }
-                        self.bind_name(name, &Held::default(), true);
-                    }
-                    target => self.store(target, &value),
+                let old = self.held(&s.target);
+                let name = s.target.as_name_expr().map(|name| name.id.as_str());
+                if self.scopes.is_empty() && self.unsure == 0 {
+                    self.step = name.or(self.step);
+                }
+                // What can change is changed in place; a number is another one then.
+                if old.levels > 0 {
+                    self.change(&old.of);
+                    self.put_into(&old.of, &value);
+                }
+                match name {
+                    Some(name) => self.bind_name(name, &Held::default(), true),
+                    None => self.store(&s.target, &value),
                 }
             }
             Stmt::Delete(s) => {

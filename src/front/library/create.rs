@@ -174,7 +174,26 @@ fn to_tensor<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 
 fn constexpr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let range = cx.range;
-    cx.require_constant(args.req("value"), range)
+    if let Some(at) = cx.frame().index.changed_constexprs()
+        && cx.frame().host
+    {
+        let line = cx.line_of(at);
+        let message =
+            format!("line {line} sets the `value` of a `constexpr`, nobody knows of which");
+        let d = cx.error(Code::Name, message);
+        return Err(d
+            .help("make another one, and leave `.value` as it is")
+            .into());
+    }
+    let value = args.req("value");
+    cx.charge(cx.wrapped.len() / 8)?;
+    if let Value::Const(c) = &value
+        && cx.frame().host
+        && !cx.wrapped.contains(c)
+    {
+        cx.wrapped.push(c.clone());
+    }
+    cx.require_constant(value, range)
 }
 
 fn no_tensor<'m>(cx: &mut Lower<'m>, _args: &Args<'m>) -> Res<Value<'m>> {

@@ -29,7 +29,7 @@ pub(super) const PYTHON: &[Builtin] = rows! { Python;
     "max"("*values") |cx, args| extreme(cx, args, true);
     "sum"("values") sum;
     "tuple"("; x") tuple;
-    "list"("; x") tuple;
+    "list"("; x") list;
     "enumerate"("*values") iterator;
     "zip"("*values") iterator;
     "filter"("*values") iterator;
@@ -232,6 +232,14 @@ fn tuple<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     }
 }
 
+fn list<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let items = match args.given("x") {
+        None => Vec::new(),
+        Some(list) => cx.list_of(list)?,
+    };
+    Ok(cx.list(items))
+}
+
 /// What can be gone through once, in a place where it might be kept ([`Lower::iterable`] makes it where it is not).
 pub(super) fn iterator<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let name = args.builtin.name;
@@ -256,9 +264,12 @@ fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             Value::Class(c) => {
                 // In kernels a named tuple is a tuple like every other.
                 let named = cx.is_named_tuple(c) && !cx.frame().host;
-                let same = !named
-                    && matches!(&value, Value::Tuple(t) if t.class.is_some_and(|own| cx.inherits(own, c)));
-                if same {
+                let own = match &value {
+                    Value::Tuple(t) => t.class.filter(|_| !named),
+                    Value::Member(member) => Some(member.class),
+                    _ => None,
+                };
+                if own.is_some_and(|own| cx.inherits(own, c)) {
                     return Ok(Value::bool(true));
                 }
                 continue;
@@ -285,15 +296,11 @@ fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             "tensor_descriptor" | "tensor_descriptor_base" => {
                 matches!(&value, Value::Tuple(t) if matches!(t.mark, Some((Mark::Descriptor { .. }, _))))
             }
-            "tuple" => matches!(&value, Value::Tuple(t) if t.mark.is_none()),
-            "list" => match &value {
-                Value::Tuple(t) if t.mark.is_none() && t.class.is_none() && cx.frame().host => {
-                    let message = "lists and tuples are not told apart";
-                    let d = cx.error(Code::Unsupported, message);
-                    return Err(d.help("ask for a `tuple`").into());
-                }
-                _ => false,
-            },
+            "tuple" => {
+                let host = cx.frame().host;
+                matches!(&value, Value::Tuple(t) if t.mark.is_none() && !(t.list && host))
+            }
+            "list" => matches!(&value, Value::Tuple(t) if t.list && cx.frame().host),
             "dtype" => matches!(value, Value::Type(_)),
             "pointer_type" => {
                 matches!(value, Value::Type(t) if t.ty.is_ptr() && t.shape.is_none())
@@ -301,8 +308,17 @@ fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             "block_type" => matches!(value, Value::Type(t) if t.shape.is_some()),
             "JITFunction" => matches!(value, Value::Function(f) if decoration(f).jit),
             "JITCallable" => matches!(value, Value::Function(_)),
+            // What is an integer too is not told from one.
+            "Enum" if matches!(value, Value::Const(_)) => {
+                let d = cx.error(
+                    Code::Unsupported,
+                    "members of enumerations are not told from their values",
+                );
+                return Err(d.help("compare with the members").into());
+            }
+            "Enum" => matches!(value, Value::Member(_)),
             // Nothing here is one of these, nor of a class of another project.
-            "tuple_type" | "slice_type" | "slice" | "Enum" => false,
+            "tuple_type" | "slice_type" | "slice" => false,
             _ if !matches!(&ty, Value::Path(p) if p.0.starts_with("triton")) => false,
             name => {
                 let message = format!("nothing is known of the class `{name}`");

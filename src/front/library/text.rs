@@ -165,7 +165,7 @@ fn split<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         None => text.split_whitespace().map(part).collect(),
     };
     cx.charge(parts.len())?;
-    Ok(Value::tuple(parts))
+    Ok(cx.list(parts))
 }
 
 fn join<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {

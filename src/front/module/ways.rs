@@ -86,7 +86,7 @@ impl<'m> Index<'m> {
                 // It can be named; who does is warned.
                 (Some(kernel), many) => {
                     if let (Definition::Function(f), [_, _, ..]) = (kernel, many) {
-                        self.twice.insert(name, defined_twice(f));
+                        self.warnings.insert(name, (kernel, defined_twice(f)));
                     }
                     kernel
                 }

@@ -53,6 +53,8 @@ def show(value):
         raise RunTime(str(value.type))
     if isinstance(value, (tl.tuple, tuple, list)):
         items = [show(item) for item in value]
+        if isinstance(value, list):
+            return "[" + ", ".join(items) + "]"
         return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
     if isinstance(value, (tl.dtype, tl.constexpr_type)) or value is None or type(value) in (bool, int, float, str):
         return repr(value)

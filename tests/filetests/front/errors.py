@@ -44,7 +44,7 @@ import triton.language as tl
 from elsewhere import exp, unheard_of
 
 HOST = os.environ["HOME"]
-SELF = SELF + 1
+if unheard_of(1): SELF = SELF + 1
 
 
 @triton.jit

@@ -23,6 +23,7 @@
 # error: raising_at_run_time "*i32, i32"
 from typing import NamedTuple
 
+import some_package
 import triton
 import triton.language as tl
 import triton.profiler as proton
@@ -379,172 +380,172 @@ def raising_at_run_time(out, n):
 # == tile contexts_elsewhere "*i32"
 # kernel @contexts_elsewhere(v0 "out": ptr<i32>) warps(4) {
 # block0:
-#     v1 = const {value = 1} : i32 @167
-#     store v0, v1 @167
-#     return @165
+#     v1 = const {value = 1} : i32 @168
+#     store v0, v1 @168
+#     return @166
 # }
 #
 # warning[F22]: `triton.profiler.scope` is not in this file; the body runs without it
-#    --> objects.py:166:10
+#    --> objects.py:167:10
 #     |
-# 166 |     with proton.scope("inner"):
+# 167 |     with proton.scope("inner"):
 #     |          ^^^^^^^^^^^^^^^^^^^^^
 # == tile texts "*i32, 'relu'"
 # kernel @texts(v0 "out": ptr<i32>) warps(4) {
 # block0:
-#     v1 = const {value = 1} : i32 @299
-#     store v0, v1 @299
-#     v2 = const {value = 1} : i32 @300
-#     v3 = addptr v0, v2 : ptr<i32> @300
-#     v4 = const {value = 9} : i32 @300
-#     store v3, v4 @300
-#     return @296
+#     v1 = const {value = 1} : i32 @300
+#     store v0, v1 @300
+#     v2 = const {value = 1} : i32 @301
+#     v3 = addptr v0, v2 : ptr<i32> @301
+#     v4 = const {value = 9} : i32 @301
+#     store v3, v4 @301
+#     return @297
 # }
 #
 # note[F23]: activation relu_3 of pointer<int32>
-#    --> objects.py:298:5
+#    --> objects.py:299:5
 #     |
-# 298 |     tl.static_print(f"activation {NAME!s} of {out.dtype}")
+# 299 |     tl.static_print(f"activation {NAME!s} of {out.dtype}")
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 # == error wrong_objects "*i32, i32"
 # error[F09]: `__init__` lacks its argument `start`
-#    --> objects.py:319:5
+#    --> objects.py:320:5
 #     |
-# 319 |     Counter()
+# 320 |     Counter()
 #     |     ^^^^^^^^^
 #     |
 # help: it is `__init__(self, start, step)`
 #
 # error[F12]: expected a compile-time constant, found a scalar i32
-#    --> objects.py:48:21
+#    --> objects.py:49:21
 #     |
-#  48 |         self.step = tl.constexpr(step)
+#  49 |         self.step = tl.constexpr(step)
 #     |                     ^^^^^^^^^^^^^^^^^^
 #     |
 # note: in `__init__`, called here
-#    --> objects.py:320:5
+#    --> objects.py:321:5
 #     |
-# 320 |     Counter(n, step=n)
+# 321 |     Counter(n, step=n)
 #     |     ^^^^^^^^^^^^^^^^^^
 # help: only what does not depend on data can be `tl.constexpr`
 #
 # error[F09]: `__init__` takes 3 arguments by position
-#    --> objects.py:321:5
+#    --> objects.py:322:5
 #     |
-# 321 |     Counter(n, 1, 2)
+# 322 |     Counter(n, 1, 2)
 #     |     ^^^^^^^^^^^^^^^^
 #     |
 # help: it is `__init__(self, start, step)`
 #
 # error[F09]: `__init__` has no parameter `strep`; did you mean `step`?
-#    --> objects.py:322:5
+#    --> objects.py:323:5
 #     |
-# 322 |     Counter(n, strep=1)
+# 323 |     Counter(n, strep=1)
 #     |     ^^^^^^^^^^^^^^^^^^^
 #     |
 # help: it is `__init__(self, start, step)`
 #
 # error[F09]: `Pair` lacks its field `a`
-#    --> objects.py:323:5
+#    --> objects.py:324:5
 #     |
-# 323 |     Pair(b=1.0)
+# 324 |     Pair(b=1.0)
 #     |     ^^^^^^^^^^^
 #
 # error[F09]: `Pair` gets `a` twice
-#    --> objects.py:324:5
+#    --> objects.py:325:5
 #     |
-# 324 |     Pair(1.0, a=2.0)
+# 325 |     Pair(1.0, a=2.0)
 #     |     ^^^^^^^^^^^^^^^^
 #
 # error[F09]: `Pair` has no field `c`
-#    --> objects.py:325:5
+#    --> objects.py:326:5
 #     |
-# 325 |     Pair(1.0, c=2.0)
+# 326 |     Pair(1.0, c=2.0)
 #     |     ^^^^^^^^^^^^^^^^
 #
 # error[F07]: objects of the class `Shape` cannot be made
-#    --> objects.py:326:5
+#    --> objects.py:327:5
 #     |
-# 326 |     Shape()
+# 327 |     Shape()
 #     |     ^^^^^^^
 #     |
 # help: a class of kernels is a NamedTuple, or an aggregate of triton.language
 #
 # error[F07]: attributes cannot be assigned
-#    --> objects.py:328:5
+#    --> objects.py:329:5
 #     |
-# 328 |     c.start = 3
+# 329 |     c.start = 3
 #     |     ^^^^^^^
 #     |
 # help: objects do not change; make a new one, or use a local name
 #
 # error[F06]: an object of `Counter` has no attribute `stop`
-#    --> objects.py:329:21
+#    --> objects.py:330:21
 #     |
-# 329 |     tl.store(out, c.stop)
+# 330 |     tl.store(out, c.stop)
 #     |                     ^^^^
 #     |
 # help: did you mean `step`?
 #
 # error[F09]: `__init__` of `Incomplete` gives no value to `missing`
-#    --> objects.py:330:5
+#    --> objects.py:331:5
 #     |
-# 330 |     Incomplete(n)
+# 331 |     Incomplete(n)
 #     |     ^^^^^^^^^^^^^
 #
 # error[F06]: `Undeclared` declares no field `more`
-#    --> objects.py:351:14
+#    --> objects.py:352:14
 #     |
-# 351 |         self.more = given
+# 352 |         self.more = given
 #     |              ^^^^
 #     |
 # note: in `__init__`, called here
-#    --> objects.py:331:5
+#    --> objects.py:332:5
 #     |
-# 331 |     Undeclared(n)
+# 332 |     Undeclared(n)
 #     |     ^^^^^^^^^^^^^
 # help: declare it in the class: `more: tl.tensor`
 # == error wrong_contexts "*i32"
 # error[F07]: `triton.language.async_tasks` is not supported
-#    --> objects.py:356:10
+#    --> objects.py:357:10
 #     |
-# 356 |     with tl.async_tasks():
+# 357 |     with tl.async_tasks():
 #     |          ^^^^^^^^^^^^^^^^
 #     |
 # help: leave the division of work among warps to `tl.range(..., warp_specialize=True)`
 #
 # error[F10]: an object of `Counter` is no context for `with`
-#    --> objects.py:358:10
+#    --> objects.py:359:10
 #     |
-# 358 |     with Counter(1):
+# 359 |     with Counter(1):
 #     |          ^^^^^^^^^^
 #     |
 # help: an aggregate with `__enter__` and `__exit__` is one
 #
 # error[F10]: a pointer *i32 is no context for `with`
-#    --> objects.py:360:10
+#    --> objects.py:361:10
 #     |
-# 360 |     with out:
+# 361 |     with out:
 #     |          ^^^
 #     |
 # help: an aggregate with `__enter__` and `__exit__` is one
 # == error raising "*i32, 3"
 # error[F18]: the kernel raises ValueError: 3 is odd
-#    --> objects.py:366:9
+#    --> objects.py:367:9
 #     |
-# 366 |         raise ValueError(f"{n} is odd")
+# 367 |         raise ValueError(f"{n} is odd")
 #     |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # note: in `checked`, called here
-#    --> objects.py:372:19
+#    --> objects.py:373:19
 #     |
-# 372 |     tl.store(out, checked(N))
+# 373 |     tl.store(out, checked(N))
 #     |                   ^^^^^^^^^^
 # == error raising_at_run_time "*i32, i32"
 # error[F07]: kernels cannot use `raise` at run time
-#    --> objects.py:378:9
+#    --> objects.py:379:9
 #     |
-# 378 |         raise RuntimeError("no")
+# 379 |         raise RuntimeError("no")
 #     |         ^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: use tl.static_assert at compile time, tl.device_assert at run time

@@ -12,7 +12,6 @@
 import contextlib
 import functools
 import itertools
-import os
 import typing
 
 import triton
@@ -182,7 +181,7 @@ if __name__ == "__main__":
 CHECKED = 2
 if typing.TYPE_CHECKING:
     CHECKED = 3
-if os.environ.get("SET"):
+if wrapped("SET"):
     BOTH = 4
 else:
     BOTH = 4
@@ -229,12 +228,12 @@ def one_way(out):
 
 
 NESTED = 1
-if os.environ.get("SET"):
-    if os.environ.get("OTHER"):
+if wrapped("SET"):
+    if wrapped("OTHER"):
         NESTED = 2
     else:
         NESTED = 3
-if os.environ.get("SET"):
+if wrapped("SET"):
     BRANCHED = 1
     HERE = BRANCHED + 1
 else:
@@ -373,195 +372,195 @@ def of_the_host(out):
     tl.store(out, asks())
 # == error several_ways "*i32"
 # error[F05]: `NESTED` has no value here
-#    --> times.py:269:19
+#    --> times.py:268:19
 #     |
-# 269 |     tl.store(out, NESTED)
-#     |                   ^^^^^^ only the host knows which value the statement of line 232 leaves it
+# 268 |     tl.store(out, NESTED)
+#     |                   ^^^^^^ only the host knows which value the statement of line 231 leaves it
 #     |
 # help: give it with -c NESTED=VALUE, or define it once
 #
 # error[F05]: `BRANCHED` has no value here
-#    --> times.py:270:19
+#    --> times.py:269:19
 #     |
-# 270 |     tl.store(out, BRANCHED)
-#     |                   ^^^^^^^^ only the host knows which value the statement of line 237 leaves it
+# 269 |     tl.store(out, BRANCHED)
+#     |                   ^^^^^^^^ only the host knows which value the statement of line 236 leaves it
 #     |
 # help: give it with -c BRANCHED=VALUE, or define it once
 #
 # error[F05]: `HERE` has no value here
-#    --> times.py:271:19
+#    --> times.py:270:19
 #     |
-# 271 |     tl.store(out, HERE)
-#     |                   ^^^^ only the host knows which value the statement of line 237 leaves it
+# 270 |     tl.store(out, HERE)
+#     |                   ^^^^ only the host knows which value the statement of line 236 leaves it
 #     |
 # help: give it with -c HERE=VALUE, or define it once
 #
 # error[F05]: `HAS` has no value here
-#    --> times.py:272:19
+#    --> times.py:271:19
 #     |
-# 272 |     tl.store(out, HAS)
-#     |                   ^^^ only the host knows which value the statement of line 243 leaves it
+# 271 |     tl.store(out, HAS)
+#     |                   ^^^ only the host knows which value the statement of line 242 leaves it
 #     |
 # help: give it with -c HAS=VALUE, or define it once
 #
 # error[F05]: `TORN` has no value here
-#    --> times.py:273:19
+#    --> times.py:272:19
 #     |
-# 273 |     tl.store(out, TORN)
-#     |                   ^^^^ only the host knows which value the statement of line 250 leaves it
+# 272 |     tl.store(out, TORN)
+#     |                   ^^^^ only the host knows which value the statement of line 249 leaves it
 #     |
 # help: give it with -c TORN=VALUE, or define it once
 #
 # error[F05]: `SUPPRESSED` has no value here
-#    --> times.py:274:19
+#    --> times.py:273:19
 #     |
-# 274 |     tl.store(out, SUPPRESSED)
-#     |                   ^^^^^^^^^^ only the host knows which value the statement of line 256 leaves it
+# 273 |     tl.store(out, SUPPRESSED)
+#     |                   ^^^^^^^^^^ only the host knows which value the statement of line 255 leaves it
 #     |
 # help: give it with -c SUPPRESSED=VALUE, or define it once
 #
 # error[F05]: `GROWN` has no value here
-#    --> times.py:275:19
+#    --> times.py:274:19
 #     |
-# 275 |     tl.store(out, GROWN[0])
-#     |                   ^^^^^ line 262 changes it, or hands it to what may
+# 274 |     tl.store(out, GROWN[0])
+#     |                   ^^^^^ line 261 changes it, or hands it to what may
 #     |
 # help: give it with -c GROWN=VALUE
 #
 # error[F05]: `PREFIX_A` has no value here
-#    --> times.py:276:19
+#    --> times.py:275:19
 #     |
-# 276 |     tl.store(out, PREFIX_A)
-#     |                   ^^^^^^^^ line 215 changes it, or hands it to what may
+# 275 |     tl.store(out, PREFIX_A)
+#     |                   ^^^^^^^^ line 214 changes it, or hands it to what may
 #     |
 # help: give it with -c PREFIX_A=VALUE
 # == error other_names "*i32"
 # error[F05]: `OTHER` has no value here
-#    --> times.py:311:19
+#    --> times.py:310:19
 #     |
-# 311 |     tl.store(out, OTHER[0])
-#     |                   ^^^^^ line 280 changes it, or hands it to what may
+# 310 |     tl.store(out, OTHER[0])
+#     |                   ^^^^^ line 279 changes it, or hands it to what may
 #     |
 # help: give it with -c OTHER=VALUE
 #
 # error[F05]: `METHOD` has no value here
-#    --> times.py:312:19
+#    --> times.py:311:19
 #     |
-# 312 |     tl.store(out, METHOD[0])
-#     |                   ^^^^^^ line 283 changes it, or hands it to what may
+# 311 |     tl.store(out, METHOD[0])
+#     |                   ^^^^^^ line 282 changes it, or hands it to what may
 #     |
 # help: give it with -c METHOD=VALUE
 #
 # error[F05]: `MAPPED` has no value here
-#    --> times.py:313:19
+#    --> times.py:312:19
 #     |
-# 313 |     tl.store(out, MAPPED[0])
-#     |                   ^^^^^^ line 285 changes it, or hands it to what may
+# 312 |     tl.store(out, MAPPED[0])
+#     |                   ^^^^^^ line 284 changes it, or hands it to what may
 #     |
 # help: give it with -c MAPPED=VALUE
 #
 # error[F05]: `DECORATED` has no value here
-#    --> times.py:314:19
+#    --> times.py:313:19
 #     |
-# 314 |     tl.store(out, DECORATED[0])
-#     |                   ^^^^^^^^^ line 289 changes it, or hands it to what may
+# 313 |     tl.store(out, DECORATED[0])
+#     |                   ^^^^^^^^^ line 288 changes it, or hands it to what may
 #     |
 # help: give it with -c DECORATED=VALUE
 #
 # error[F05]: `OF_WITH` has no value here
-#    --> times.py:315:19
+#    --> times.py:314:19
 #     |
-# 315 |     tl.store(out, OF_WITH[0])
-#     |                   ^^^^^^^ line 296 changes it, or hands it to what may
+# 314 |     tl.store(out, OF_WITH[0])
+#     |                   ^^^^^^^ line 295 changes it, or hands it to what may
 #     |
 # help: give it with -c OF_WITH=VALUE
 #
 # error[F05]: `ANNOTATED` has no value here
-#    --> times.py:316:19
+#    --> times.py:315:19
 #     |
-# 316 |     tl.store(out, ANNOTATED[0])
-#     |                   ^^^^^^^^^ line 298 changes it, or hands it to what may
+# 315 |     tl.store(out, ANNOTATED[0])
+#     |                   ^^^^^^^^^ line 297 changes it, or hands it to what may
 #     |
 # help: give it with -c ANNOTATED=VALUE
 #
 # error[F05]: `HANDED` has no value here
-#    --> times.py:317:19
+#    --> times.py:316:19
 #     |
-# 317 |     tl.store(out, HANDED[0])
-#     |                   ^^^^^^ line 303 changes it, or hands it to what may
+# 316 |     tl.store(out, HANDED[0])
+#     |                   ^^^^^^ line 302 changes it, or hands it to what may
 #     |
 # help: give it with -c HANDED=VALUE
 #
 # error[F05]: `COVERED` has no value here
-#    --> times.py:318:19
+#    --> times.py:317:19
 #     |
-# 318 |     tl.store(out, COVERED)
-#     |                   ^^^^^^^ line 23 changes it, or hands it to what may
+# 317 |     tl.store(out, COVERED)
+#     |                   ^^^^^^^ line 22 changes it, or hands it to what may
 #     |
 # help: give it with -c COVERED=VALUE
 # == error of_classes "*i32"
 # error[F05]: `Patched.COUNT` has no value here
-#    --> times.py:334:19
+#    --> times.py:333:19
 #     |
-# 334 |     tl.store(out, Patched.COUNT)
-#     |                   ^^^^^^^^^^^^^ line 326 changes it, or hands it to what may
+# 333 |     tl.store(out, Patched.COUNT)
+#     |                   ^^^^^^^^^^^^^ line 325 changes it, or hands it to what may
 #     |
 # help: define it once, in the body of the class
 # == error once_alone "*i32"
 # error[F12]: `ZIPPED` of the module cannot be evaluated: `zip` of Python here
-#    --> times.py:347:19
+#    --> times.py:346:19
 #     |
-# 347 |     tl.store(out, ZIPPED[0][0])
+# 346 |     tl.store(out, ZIPPED[0][0])
 #     |                   ^^^^^^
 #     |
 # help: give its value with -c ZIPPED=VALUE
 #
 # error[F07]: a list with several names is changed
-#    --> times.py:341:5
+#    --> times.py:340:5
 #     |
-# 341 |     held.append(1)
+# 340 |     held.append(1)
 #     |     ^^^^^^^^^^^^^^
 #     |
 # note: in `defaults`, called here
-#    --> times.py:348:19
+#    --> times.py:347:19
 #     |
-# 348 |     tl.store(out, defaults())
+# 347 |     tl.store(out, defaults())
 #     |                   ^^^^^^^^^^
 # help: make a new one: `x = x + ..`
 # == error of_the_host "*i32"
 # error[F12]: `IS_SET` of the module depends on what only the host knows
-#    --> times.py:370:19
+#    --> times.py:369:19
 #     |
-# 370 |     tl.store(out, IS_SET)
+# 369 |     tl.store(out, IS_SET)
 #     |                   ^^^^^^
 #     |
 # help: give its value with -c IS_SET=VALUE
 #
 # error[F05]: `N` has no value here
-#    --> times.py:356:12
+#    --> times.py:355:12
 #     |
-# 356 |     return N
-#     |            ^ line 71 changes it, or hands it to what may
+# 355 |     return N
+#     |            ^ line 70 changes it, or hands it to what may
 #     |
 # note: in `cached`, called here
-#    --> times.py:371:19
+#    --> times.py:370:19
 #     |
-# 371 |     tl.store(out, cached())
+# 370 |     tl.store(out, cached())
 #     |                   ^^^^^^^^
 # help: give it with -c N=VALUE, or call a function that is not cached
 #
 # error[F07]: what `wrapped` makes of `other_one` is not known
-#    --> times.py:372:19
+#    --> times.py:371:19
 #     |
-# 372 |     tl.store(out, other_one())
+# 371 |     tl.store(out, other_one())
 #     |                   ^^^^^^^^^^^
 #     |
 # help: call a function without decorators
 #
 # error[F12]: what `asks` gives depends on what only the host knows
-#    --> times.py:373:19
+#    --> times.py:372:19
 #     |
-# 373 |     tl.store(out, asks())
+# 372 |     tl.store(out, asks())
 #     |                   ^^^^^^
 #     |
 # help: give the kernel a constant in place of it

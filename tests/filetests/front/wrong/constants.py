@@ -45,8 +45,8 @@ import math
 import triton
 import triton.language as tl
 
-RATIO = 1 / 0
-LOOP = LOOP * 2
+if math.unheard_of(): RATIO = 1 / 0
+if math.unheard_of(): LOOP = LOOP * 2
 
 
 @triton.jit
