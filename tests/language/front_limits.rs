@@ -281,7 +281,7 @@ fn what_grows_without_end_is_refused() {
             "{HEADER}A = B + 1\nB = A + 1\n{}",
             "@jit\ndef f(x, n):\n    y = A\n"
         ),
-        Code::Constant,
+        Code::Name,
     );
     check(
         "errors",

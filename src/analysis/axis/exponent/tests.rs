@@ -1,7 +1,7 @@
 //! Random formulas over promises, and what their answers rest on.
 
 use super::Exponent;
-use crate::ir::function::{Asked, ParamHints};
+use crate::ir::function::ParamHints;
 
 /// How many promises there are, and the levels that each may have.
 const PARAMS: usize = 3;
