@@ -406,7 +406,7 @@ mod tests {
             let layout = accumulator(block, num_warps).expect("a layout of sums");
             let pieces = pieces(&layout, bytes).expect("registers of their own");
             assert_eq!(pieces.layout.shape(), found);
-            let mut seen = vec![0; block.elements() as usize];
+            let mut seen = vec![0; block.elements()];
             for (registers, [row, column]) in &pieces.places {
                 let threads = 32 * num_warps;
                 for (i, &register) in registers.iter().enumerate() {

@@ -451,7 +451,7 @@ impl<'i, 'm> Walk<'i, 'm> {
         let mut scope = Scope::new(owner, Some(&f.parameters), &f.body);
         let in_class = self.scopes.last().is_some_and(|scope| scope.is_class);
         let first = f.parameters.iter().next().filter(|_| in_class);
-        scope.first = first.and_then(|first| {
+        scope.first = first.map(|first| {
             let of_class = f
                 .decorator_list
                 .iter()
@@ -462,7 +462,7 @@ impl<'i, 'm> Walk<'i, 'm> {
                 _ if of_class => First::Class,
                 _ => First::Object,
             };
-            Some((first.name().as_str(), kind))
+            (first.name().as_str(), kind)
         });
         if let Some(owner) = owner {
             let parameters = f.parameters.iter().map(|p| p.name().as_str());
