@@ -123,3 +123,30 @@ impl fmt::Debug for OpendalStore {
         f.write_str(self.operator.info().scheme())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Needs the feature `opendal/services-fs`.
+    #[cfg(unix)]
+    #[test]
+    fn what_has_no_end_is_not_read_to_it() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let Ok(store) = OpendalStore::from_uri(&format!("fs://{}", folder.path().display())) else {
+            eprintln!("skipped: the service `fs` is not built in");
+            return;
+        };
+        store.write("v1/ab/c", b"12345678").expect("it is ours");
+        let read = |name: &str, limit| store.read(name, limit).map_err(|error| error.to_string());
+        assert_eq!(read("v1/ab/c", 8), Ok(Some(b"12345678".to_vec())));
+        assert_eq!(read("v1/ab/d", 8), Ok(None));
+        let error = read("v1/ab/c", 7).expect_err("it is longer");
+        assert!(error.contains("an entry has 7 at most"), "{error}");
+        // Its length is said to be nothing.
+        let endless = folder.path().join("v1/ab/z");
+        std::os::unix::fs::symlink("/dev/zero", endless).expect("the folder takes links");
+        let error = read("v1/ab/z", 1 << 20).expect_err("it is longer");
+        assert!(error.contains("an entry has 1048576 at most"), "{error}");
+    }
+}
