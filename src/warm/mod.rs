@@ -473,6 +473,7 @@ fn driver_of(_target: Target) -> Result<ChosenAssembler, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::cache::{Folder, Secret, Settings, Shared};
 
     #[test]
     fn reports_count_what_was_made_left_and_missed() {
@@ -513,5 +514,46 @@ mod tests {
         (report.kept.entries, report.kept.shared) = (18, Some(17));
         let shared = failed + "; 17 of 18 entries in the shared cache";
         assert_eq!(report.to_string(), shared);
+    }
+
+    #[test]
+    fn a_shared_store_has_all_that_is_warmed() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let (local, mounted) = (folder.path().join("local"), folder.path().join("mounted"));
+        let text = "program k tir k.tir
+| kernel @put(v0 \"x\": ptr<f32>) warps(4) {
+| block0:
+|     v1 = const {value = 1.0} : f32
+|     store v0, v1
+|     return
+| }
+kernel k put \"*fp32:16\" target=sm_80
+kernel k put \"*fp32:16\" target=sm_90
+";
+        let manifest = Manifest::parse("m", text).expect("it can be read");
+        let run = || {
+            let shared = Shared::new(Folder::new(&mounted), Secret::new([1; 32]));
+            let warm = Warm {
+                assembler: Assembler::None,
+                ..Warm::new(Cache::new(Settings {
+                    shared: Some(shared),
+                    ..Settings::new(&local)
+                }))
+            };
+            warm.run(&manifest, &|_, _| {})
+        };
+        let first = run();
+        assert_eq!(first.failed(), 0, "{first:?}");
+        let entries = first.kept.entries;
+        assert!(entries >= 2, "{first:?}");
+        let whole = (entries, entries, Some(entries));
+        let of = |report: &WarmReport| (report.kept.entries, report.kept.local, report.kept.shared);
+        assert_eq!(of(&first), whole);
+        let in_store = || Cache::new(Settings::new(&mounted)).entries().len();
+        assert_eq!(in_store(), entries);
+        // What is here already and is not there is brought.
+        std::fs::remove_dir_all(&mounted).expect("it was made");
+        assert_eq!(of(&run()), whole);
+        assert_eq!(in_store(), entries);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use tilelift::runtime::cache::{Cache, Folder, Origin, Secret, Settings, Shared};
+use tilelift::runtime::cache::{Cache, Origin, Settings};
 use tilelift::runtime::{Buffer, Device, DeviceOptions, LaunchRecord, Manifest, Program, Report};
 use tilelift::settings::Target;
-use tilelift::warm::{Assembler, Warm, WarmReport};
+use tilelift::warm::{Assembler, Warm};
 
 use crate::tools::ADD;
 
@@ -49,47 +49,6 @@ fn serve(
     put.run(1, (&x,)).expect("it runs");
     reports.extend(put.variants());
     reports
-}
-
-#[test]
-fn a_shared_store_has_all_that_is_warmed() {
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    let (local, mounted) = (folder.path().join("local"), folder.path().join("mounted"));
-    let text = "program k tir k.tir
-| kernel @put(v0 \"x\": ptr<f32>) warps(4) {
-| block0:
-|     v1 = const {value = 1.0} : f32
-|     store v0, v1
-|     return
-| }
-kernel k put \"*fp32:16\" target=sm_80
-kernel k put \"*fp32:16\" target=sm_90
-";
-    let manifest = Manifest::parse("m", text).expect("it can be read");
-    let run = || {
-        let shared = Shared::new(Folder::new(&mounted), Secret::new([1; 32]));
-        let warm = Warm {
-            assembler: Assembler::None,
-            ..Warm::new(Cache::new(Settings {
-                shared: Some(shared),
-                ..Settings::new(&local)
-            }))
-        };
-        warm.run(&manifest, &|_, _| {})
-    };
-    let first = run();
-    assert_eq!(first.failed(), 0, "{first:?}");
-    let entries = first.kept.entries;
-    assert!(entries >= 2, "{first:?}");
-    let whole = (entries, entries, Some(entries));
-    let of = |report: &WarmReport| (report.kept.entries, report.kept.local, report.kept.shared);
-    assert_eq!(of(&first), whole);
-    let in_store = || Cache::new(Settings::new(&mounted)).entries().len();
-    assert_eq!(in_store(), entries);
-    // What is here already and is not there is brought.
-    std::fs::remove_dir_all(&mounted).expect("it was made");
-    assert_eq!(of(&run()), whole);
-    assert_eq!(in_store(), entries);
 }
 
 fn cache(folder: &Path) -> Cache {

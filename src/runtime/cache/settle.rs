@@ -144,12 +144,14 @@ fn push(
     }
     drop(to);
     let (mut missing, mut why) = (count, String::new());
+    // Longer than a thread goes on trying, so that an error is told as it is.
+    let patience = at_most + at_most / 2;
     for _ in 0..count {
-        match from.recv_timeout(at_most) {
+        match from.recv_timeout(patience) {
             Ok(Ok(())) => missing -= 1,
             Ok(Err(error)) => why = error,
             Err(RecvTimeoutError::Timeout) => {
-                why = format!("no answer within {at_most:?}");
+                why = format!("no answer within {patience:?}");
                 break;
             }
             Err(RecvTimeoutError::Disconnected) => {

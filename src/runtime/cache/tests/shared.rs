@@ -59,10 +59,6 @@ impl Handle {
         self.0.reads.load(Ordering::SeqCst)
     }
 
-    pub(super) fn writes(&self) -> usize {
-        self.0.writes.load(Ordering::SeqCst)
-    }
-
     /// Does as its mood is.
     fn begin(&self, writes: bool) -> io::Result<()> {
         let mood = self.0.mood.lock().expect("nobody panics with it");
