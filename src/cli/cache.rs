@@ -19,9 +19,10 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
         return Err(Failure::Usage("the cache is off".to_owned()));
     };
     let dir = settings.dir.clone();
-    // A folder that is not there is an empty cache; one that cannot be read is none.
+    // A folder that is not there is an empty cache, unless somebody counts on what is in it; one that cannot be read is none.
+    let may_miss = matches!(action, CacheAction::List | CacheAction::Clear);
     if let Err(error) = std::fs::read_dir(&dir)
-        && error.kind() != ErrorKind::NotFound
+        && !(may_miss && error.kind() == ErrorKind::NotFound)
     {
         return Err(Failure::Io { path: dir, error });
     }
@@ -67,7 +68,6 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
                 path: to.clone(),
                 error,
             };
-            std::fs::create_dir_all(to).map_err(failed)?;
             if is_same(to, &dir) {
                 return Err(Failure::Usage(format!(
                     "{} is the cache itself; name another folder",
@@ -82,6 +82,11 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
             drop(progress);
             for (entry, damage) in &damaged {
                 say(&format!("{}: left out: {damage}", entry.path.display()));
+            }
+            if cache.tuned().0 > 0 && cache.tune_dir().is_none() {
+                say(
+                    "the autotuner's results are left out: others may write to the cache, and these are not authenticated",
+                );
             }
             write_out(
                 None,

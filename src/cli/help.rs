@@ -37,7 +37,8 @@ already. On a machine without a GPU, `-t sm_90a --assembler ptxas` makes what th
   kernel softmax softmax "*fp32:16, *fp32:16, i32:16, i32" BLOCK=1024 num_warps=8
 Keys beside constants: num_warps num_ctas num_stages max_registers fp_fusion lines debug promote roles persistent target.
 A line that is wrong ends the command before anything is made; a kernel that the file lacks, or that cannot be compiled or assembled, is
-reported, and leaves the others made. The exit code is 1 in either case."#;
+reported, and leaves the others made. At the end every entry is looked for in the cache, and in the store that TILELIFT_CACHE_SHARED names, which is
+given what it lacks and is waited for; entries that are missing are reported with the reason. The exit code is 1 in each of these cases."#;
 
 /// What pictures show.
 pub(super) const SHOW: &str = r#"`--picture lines` is where to begin with a slow kernel: it runs it on the emulator and says which line of the source moves more bytes

@@ -6,13 +6,10 @@ use std::time::Duration;
 use super::args::{AssemblerArg, WarmArgs};
 use super::progress::Progress;
 use super::{Failure, Result, say, table, write_out};
-use crate::runtime::Manifest;
 use crate::runtime::cache::{Cache, Origin};
+use crate::runtime::{Manifest, environment};
 use crate::settings::Target;
 use crate::warm::{Assembler, Warm, WarmReport, WarmedKernel};
-
-/// How long the store that machines share may take for what was made here.
-const SHARING: Duration = Duration::from_secs(60);
 
 /// Makes the kernels of manifests.
 pub(super) fn warm(args: &WarmArgs) -> Result<ExitCode> {
@@ -20,9 +17,19 @@ pub(super) fn warm(args: &WarmArgs) -> Result<ExitCode> {
         return work(ordinal);
     }
     let cache = Cache::from_env();
-    if cache.settings().is_none() {
+    let Some(settings) = cache.settings() else {
         let problem = "the cache is off, and there is no place for what would be made";
         return Err(Failure::Usage(problem.to_owned()));
+    };
+    // Who asks for a store or a secret wants no cache without.
+    for (name, is_used) in [
+        ("TILELIFT_CACHE_KEY", settings.secret.is_some()),
+        ("TILELIFT_CACHE_SHARED", settings.shared.is_some()),
+    ] {
+        if environment::value(name).is_some() && !is_used {
+            let problem = format!("error: {name} is of no use, as the warning above says");
+            return Err(Failure::Input(problem));
+        }
     }
     let targets = args.targets.iter().map(|name| Target::parse(name));
     let targets: std::result::Result<Vec<Target>, _> = targets.collect();
@@ -44,23 +51,15 @@ pub(super) fn warm(args: &WarmArgs) -> Result<ExitCode> {
     let manifests: std::result::Result<Vec<Manifest>, _> = manifests.collect();
     let manifests = manifests.map_err(|error| Failure::Input(error.to_string()))?;
     let progress = Progress::new("looking for an assembler");
-    let mut rows = Vec::new();
-    let mut wall = Duration::ZERO;
-    for manifest in &manifests {
-        let all = manifest.len() * warm.targets.len().max(1);
-        let report = warm.run(manifest, &|row, done| {
-            progress.set(format!("{done} of {all} kernels, {}", row.kernel));
+    let kernels: usize = manifests.iter().map(Manifest::len).sum();
+    let all = kernels * warm.targets.len().max(1);
+    let report = warm.run_all(&manifests, &|row, done| {
+        progress.set(match done < all {
+            true => format!("{done} of {all} kernels, {}", row.kernel),
+            false => "looking whether all is kept".to_owned(),
         });
-        rows.extend(report.rows);
-        wall += report.wall;
-    }
-    progress.set("writing to the store that machines share");
-    let is_shared = cache.flush(SHARING);
+    });
     drop(progress);
-    if !is_shared {
-        say("warning: the store that machines share has not taken all of it");
-    }
-    let report = WarmReport { rows, wall };
     for row in &report.rows {
         if let Some(problem) = &row.problem {
             say(&format!("{}: error: {}: {problem}", row.place, row.kernel));
@@ -71,11 +70,11 @@ pub(super) fn warm(args: &WarmArgs) -> Result<ExitCode> {
         false => shown(&report, args.list),
     };
     write_out(None, &text)?;
-    if cache.is_in_trouble() {
-        let problem = "error: what was made is not kept, as the warning above says";
-        return Err(Failure::Input(problem.to_owned()));
+    for problem in &report.kept.problems {
+        say(&format!("error: {problem}"));
     }
-    Ok(ExitCode::from(u8::from(report.failed() > 0)))
+    let is_whole = report.failed() == 0 && report.kept.problems.is_empty();
+    Ok(ExitCode::from(u8::from(!is_whole)))
 }
 
 #[cfg(feature = "cuda")]

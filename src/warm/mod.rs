@@ -46,7 +46,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::runtime::cache::{Cache, EntryKind, Origin};
+use crate::runtime::cache::{Cache, EntryKind, Kept, Origin};
 use crate::runtime::{Device, DeviceOptions, Manifest, ManifestEntry, Stopped, key_by_ptxas};
 use crate::settings::Target;
 
@@ -59,6 +59,9 @@ use crate::runtime::{jit_options, key_by_driver};
 pub(crate) use self::ptxas::{PtxasError, assemble as assemble_by_ptxas};
 #[cfg(all(feature = "tool", feature = "cuda"))]
 pub(crate) use self::worker::serve;
+
+/// How long a store that machines share may take nothing before it is given up.
+const SHARING: Duration = Duration::from_secs(60);
 
 /// Who makes machine code of PTX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,6 +126,8 @@ pub struct WarmedKernel {
 pub struct WarmReport {
     /// Its kernels, each for each target, in order.
     pub rows: Vec<WarmedKernel>,
+    /// Whether what was made, or was there, is where others find it.
+    pub kept: Kept,
     /// How long it took.
     pub wall: Duration,
 }
@@ -144,16 +149,23 @@ impl fmt::Display for WarmReport {
         let without = count(&|row| row.problem.is_none() && row.code.is_none());
         write!(
             f,
-            "{} kernels in {:.1} s: {compiled} compiled, {assembled} assembled",
+            "{} kernel{} in {:.1} s: {compiled} compiled, {assembled} assembled",
             self.rows.len(),
+            if self.rows.len() == 1 { "" } else { "s" },
             self.wall.as_secs_f64()
         )?;
         if without > 0 {
             write!(f, ", {without} left to the driver of the GPU")?;
         }
-        match self.failed() {
-            0 => Ok(()),
-            failed => write!(f, ", {failed} failed"),
+        if self.failed() > 0 {
+            write!(f, ", {} failed", self.failed())?;
+        }
+        match self.kept.shared {
+            None => Ok(()),
+            Some(there) => {
+                let all = self.kept.entries;
+                write!(f, "; {there} of {all} entries in the shared cache")
+            }
         }
     }
 }
@@ -201,13 +213,47 @@ impl Warm {
         }
     }
 
-    /// Makes every kernel. `on_done` is called as each is done, with their number so far, by the thread that made it.
+    /// Makes every kernel. `on_done` is called as each is done, with their number so far, by the thread that made it. Then a store that
+    /// machines share is given what it lacks of them; one that fails is tried for a minute.
     pub fn run(
         &self,
         manifest: &Manifest,
         on_done: &(dyn Fn(&WarmedKernel, usize) + Sync),
     ) -> WarmReport {
+        self.run_all(std::slice::from_ref(manifest), on_done)
+    }
+
+    /// [`Warm::run`] of several manifests, one behind the other.
+    pub(crate) fn run_all(
+        &self,
+        manifests: &[Manifest],
+        on_done: &(dyn Fn(&WarmedKernel, usize) + Sync),
+    ) -> WarmReport {
         let clock = Instant::now();
+        ptxas::remove_old_scratch(&std::env::temp_dir());
+        let tracked = Warm {
+            cache: self.cache.tracked(),
+            ..self.clone()
+        };
+        let done = AtomicUsize::new(0);
+        let rows = manifests
+            .iter()
+            .flat_map(|manifest| tracked.make_all(manifest, &done, on_done))
+            .collect();
+        let kept = tracked.cache.settle(SHARING);
+        WarmReport {
+            rows,
+            kept,
+            wall: clock.elapsed(),
+        }
+    }
+
+    fn make_all(
+        &self,
+        manifest: &Manifest,
+        done: &AtomicUsize,
+        on_done: &(dyn Fn(&WarmedKernel, usize) + Sync),
+    ) -> Vec<WarmedKernel> {
         let mut setups: Vec<(Target, TargetSetup)> = Vec::new();
         let mut jobs: Vec<(&ManifestEntry, Option<usize>)> = Vec::new();
         for entry in manifest.entries() {
@@ -226,7 +272,7 @@ impl Warm {
                 jobs.push((entry, at));
             }
         }
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let next = AtomicUsize::new(0);
         let rows: Mutex<Vec<Option<WarmedKernel>>> = Mutex::new(vec![None; jobs.len()]);
         let work = || {
             let mut state = ThreadState::default();
@@ -248,10 +294,7 @@ impl Warm {
             work();
         });
         let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
-        WarmReport {
-            rows: rows.into_iter().flatten().collect(),
-            wall: clock.elapsed(),
-        }
+        rows.into_iter().flatten().collect()
     }
 
     fn set_up(&self, target: Target) -> TargetSetup {
@@ -430,6 +473,7 @@ fn driver_of(_target: Target) -> Result<ChosenAssembler, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::cache::{Folder, Secret, Settings, Shared};
 
     #[test]
     fn reports_count_what_was_made_left_and_missed() {
@@ -452,6 +496,7 @@ mod tests {
                 row(made, disk, None),
                 row(disk, made, None),
             ],
+            kept: Kept::default(),
             wall: Duration::from_millis(1250),
         };
         assert_eq!(
@@ -466,5 +511,49 @@ mod tests {
         let failed = left.replacen('5', "6", 1) + ", 1 failed";
         assert_eq!(report.to_string(), failed);
         assert_eq!(report.failed(), 1);
+        (report.kept.entries, report.kept.shared) = (18, Some(17));
+        let shared = failed + "; 17 of 18 entries in the shared cache";
+        assert_eq!(report.to_string(), shared);
+    }
+
+    #[test]
+    fn a_shared_store_has_all_that_is_warmed() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let (local, mounted) = (folder.path().join("local"), folder.path().join("mounted"));
+        let text = "program k tir k.tir
+| kernel @put(v0 \"x\": ptr<f32>) warps(4) {
+| block0:
+|     v1 = const {value = 1.0} : f32
+|     store v0, v1
+|     return
+| }
+kernel k put \"*fp32:16\" target=sm_80
+kernel k put \"*fp32:16\" target=sm_90
+";
+        let manifest = Manifest::parse("m", text).expect("it can be read");
+        let run = || {
+            let shared = Shared::new(Folder::new(&mounted), Secret::new([1; 32]));
+            let warm = Warm {
+                assembler: Assembler::None,
+                ..Warm::new(Cache::new(Settings {
+                    shared: Some(shared),
+                    ..Settings::new(&local)
+                }))
+            };
+            warm.run(&manifest, &|_, _| {})
+        };
+        let first = run();
+        assert_eq!(first.failed(), 0, "{first:?}");
+        let entries = first.kept.entries;
+        assert!(entries >= 2, "{first:?}");
+        let whole = (entries, entries, Some(entries));
+        let of = |report: &WarmReport| (report.kept.entries, report.kept.local, report.kept.shared);
+        assert_eq!(of(&first), whole);
+        let in_store = || Cache::new(Settings::new(&mounted)).entries().len();
+        assert_eq!(in_store(), entries);
+        // What is here already and is not there is brought.
+        std::fs::remove_dir_all(&mounted).expect("it was made");
+        assert_eq!(of(&run()), whole);
+        assert_eq!(in_store(), entries);
     }
 }

@@ -4,10 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::runtime::warn_once;
 use crate::settings::Target;
 
 /// Why there is no machine code.
@@ -42,15 +43,23 @@ fn program() -> OsString {
     std::env::var_os("TILELIFT_PTXAS").unwrap_or_else(|| "ptxas".into())
 }
 
-/// Whether the program can be started.
+/// Whether the program can be started. If not, and somebody has named it, that is a warning.
 pub(super) fn is_there() -> bool {
-    let mut command = Command::new(program());
+    let program = program();
+    let mut command = Command::new(&program);
     command
         .arg("--version")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
+    let is_there = command.status().is_ok_and(|status| status.success());
+    if !is_there && std::env::var_os("TILELIFT_PTXAS").is_some() {
+        let program = program.to_string_lossy();
+        warn_once(&format!(
+            "TILELIFT_PTXAS: {program} cannot be started, or fails with --version; machine code is left to the driver of the GPU"
+        ));
+    }
+    is_there
 }
 
 /// The machine code of a text for a target, with lines of the source if there are some and `lines`.
@@ -78,11 +87,22 @@ pub(crate) fn assemble(
     let ended = wait(&mut child, limit).map_err(|error| start(&program, error))?;
     match ended {
         None => Err(PtxasError::Late(limit.unwrap_or_default())),
-        Some(true) => std::fs::read(&to).map_err(io(&to)),
-        Some(false) => {
+        Some(status) if status.success() => {
+            let code = std::fs::read(&to).map_err(io(&to))?;
+            match code.starts_with(b"\x7fELF") {
+                true => Ok(code),
+                false => Err(PtxasError::Refused(
+                    "what it wrote is no machine code".to_owned(),
+                )),
+            }
+        }
+        Some(status) => {
             let log = std::fs::read(&log).unwrap_or_default();
             let log = String::from_utf8_lossy(&log).trim_end().to_owned();
-            Err(PtxasError::Refused(log))
+            Err(PtxasError::Refused(match log.is_empty() {
+                true => format!("it ended without a word ({status})"),
+                false => log,
+            }))
         }
     }
 }
@@ -94,16 +114,16 @@ fn start(program: &OsStr, error: io::Error) -> PtxasError {
     }
 }
 
-/// Waits for the end of a process: whether it succeeded, or nothing if it was stopped at the limit.
-fn wait(child: &mut Child, limit: Option<Duration>) -> io::Result<Option<bool>> {
+/// Waits for the end of a process: how it ended, or nothing if it was stopped at the limit.
+fn wait(child: &mut Child, limit: Option<Duration>) -> io::Result<Option<ExitStatus>> {
     let Some(limit) = limit else {
-        return Ok(Some(child.wait()?.success()));
+        return child.wait().map(Some);
     };
     let clock = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some(status.success()));
+            return Ok(Some(status));
         }
         if clock.elapsed() > limit {
             // It may have ended by itself just now.
@@ -142,6 +162,31 @@ impl Scratch {
     }
 }
 
+/// Removes folders of calls whose process was killed, as far as they are this user's. Which processes there are says little, as others
+/// may share the place with numbers of their own; no assembler takes a day.
+pub(super) fn remove_old_scratch(place: &Path) {
+    const OLD: Duration = Duration::from_secs(86_400);
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_ours = |name: &str| {
+        let numbers = name.strip_prefix("tilelift-")?.split_once('-')?;
+        Some(is_number(numbers.0) && is_number(numbers.1))
+    };
+    for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name.to_str().and_then(is_ours) != Some(true) {
+            continue;
+        }
+        // Of a link, the link's own.
+        let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_dir);
+        let written = metadata.and_then(|metadata| metadata.modified().ok());
+        let age = written.and_then(|written| written.elapsed().ok());
+        if age.is_some_and(|age| age > OLD) {
+            // What belongs to another user stays.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What is left of it does nobody harm.
@@ -157,6 +202,34 @@ fn io(path: &Path) -> impl FnOnce(io::Error) -> PtxasError + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_killed_processes_left_goes_when_it_is_old() {
+        let place = tempfile::tempdir().expect("a folder for the test");
+        let make = |name: &str, age: u64| {
+            let path = place.path().join(name);
+            std::fs::create_dir(&path).expect("it can be made");
+            std::fs::write(path.join("k.ptx"), "text").expect("it can be written");
+            let time = std::time::SystemTime::now() - Duration::from_secs(age);
+            let aged = File::open(&path).and_then(|folder| folder.set_modified(time));
+            aged.expect("it is ours");
+        };
+        const DAYS: u64 = 86_400;
+        make("tilelift-7-0", 2 * DAYS);
+        make("tilelift-7-1", 60);
+        make("tilelift-seed-1", 2 * DAYS);
+        make("tilelift-7", 2 * DAYS);
+        remove_old_scratch(place.path());
+        let names = [
+            "tilelift-7-0",
+            "tilelift-7-1",
+            "tilelift-seed-1",
+            "tilelift-7",
+        ];
+        let there = names.map(|name| place.path().join(name).exists());
+        assert_eq!(there, [false, true, true, true]);
+    }
 
     #[test]
     fn folders_that_are_there_are_left_to_others() {

@@ -555,6 +555,8 @@ fn the_cache_is_looked_after() {
         command.output().expect("it can be started")
     };
     assert!(stdout(&run(&["list"], false)).starts_with("0 entries, 0 bytes, in "));
+    // Of a folder whose name is mistyped nothing is checked.
+    assert_eq!(run(&["verify"], false).status.code(), Some(1));
     let cache = Cache::new(Settings::new(&dir));
     let key = |n: u8| KeyBuilder::new().part("n", [n]).finish();
     cache.put(EntryKind::Kernel, &key(1), b"one");

@@ -17,6 +17,8 @@ const PTXAS: &str = "#!/bin/sh
 [ \"$1\" = --version ] && exit 0
 echo \"$1\" >> \"$(dirname \"$0\")/calls\"
 [ -z \"$PTXAS_HANGS\" ] || exec sleep 60
+[ -z \"$PTXAS_CRASHES\" ] || exit 3
+[ -z \"$PTXAS_LIES\" ] || { while [ \"$1\" != -o ]; do shift; done; echo text > \"$2\"; exit 0; }
 [ -z \"$PTXAS_REFUSES\" ] || { echo 'line 7: no' >&2; exit 1; }
 while [ \"$1\" != -o ]; do shift; done
 printf '\\177ELF' > \"$2\"; cat \"$3\" >> \"$2\"
@@ -61,11 +63,39 @@ fn a_cache_that_keeps_nothing_is_a_failure() {
     assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
     let told = stderr(&done);
     assert!(told.contains("is of no use"), "{told}");
+    let error = "error: 6 of 6 entries are not in the cache ";
     assert!(
-        told.ends_with("error: what was made is not kept, as the warning above says\n"),
+        told.contains(error) && told.contains("/m: cannot "),
         "{told}"
     );
     assert!(stdout(&done).ends_with("s: 2 compiled, 2 assembled\n"));
+}
+
+#[test]
+fn what_is_not_kept_as_asked_is_a_failure() {
+    let told = |environment: &[(&str, &str)], mode: u32| {
+        let folder = set_up(MANIFEST);
+        let cache = folder.0.path().join("cache");
+        std::fs::create_dir(&cache).expect("it can be made");
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&cache, mode).expect("it is ours");
+        let done = warm(&folder, &["m", "-a", "none"], environment);
+        assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+        stderr(&done)
+    };
+    let bounded = told(&[("TILELIFT_CACHE_SIZE", "0")], 0o700);
+    let error = "error: 4 of 4 entries are not in the cache ";
+    assert!(bounded.contains(error), "{bounded}");
+    assert!(bounded.contains("(TILELIFT_CACHE_SIZE)"), "{bounded}");
+    let open = told(&[], 0o777);
+    assert!(open.contains(error), "{open}");
+    assert!(open.contains("others may write to it"), "{open}");
+    // Before anything is made.
+    for name in ["TILELIFT_CACHE_SHARED", "TILELIFT_CACHE_KEY"] {
+        let wrong = told(&[(name, "nothing://of/the/kind")], 0o700);
+        let error = format!("error: {name} is of no use, as the warning above says\n");
+        assert!(wrong.ends_with(&error), "{wrong}");
+    }
 }
 
 #[test]
@@ -130,6 +160,17 @@ fn what_an_assembler_does_is_told() {
         "{told}"
     );
     assert!(stdout(&refused).ends_with("2 compiled, 0 assembled, 2 failed\n"));
+    for (variable, problem) in [
+        (
+            "PTXAS_CRASHES",
+            "ptxas: it ended without a word (exit status: 3)",
+        ),
+        ("PTXAS_LIES", "ptxas: what it wrote is no machine code"),
+    ] {
+        let failed = warm(&folder, &["m", "-a", "ptxas"], &[(variable, "1")]);
+        assert_eq!(failed.status.code(), Some(1));
+        assert!(stderr(&failed).contains(problem), "{}", stderr(&failed));
+    }
     let late = warm(
         &folder,
         &["m", "-a", "ptxas", "--limit", "1"],
@@ -149,6 +190,11 @@ fn what_an_assembler_does_is_told() {
     assert!(told.contains("/nowhere/ptxas cannot be started"), "{told}");
     let found = warm(&folder, &["m"], &[("TILELIFT_PTXAS", "/nowhere/ptxas")]);
     assert!(found.status.success());
+    let told = stderr(&found);
+    assert!(
+        told.contains("TILELIFT_PTXAS: /nowhere/ptxas cannot be started"),
+        "{told}"
+    );
     assert!(stdout(&found).ends_with("0 compiled, 0 assembled, 2 left to the driver of the GPU\n"));
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::runtime::api::warning::warn_once;
 
 /// A variable that says something.
-pub(in crate::runtime) fn value(name: &str) -> Option<OsString> {
+pub(crate) fn value(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 

@@ -61,8 +61,8 @@ use crate::text::closest::{closest, did_you_mean};
 /// | `target=sm_90a` | what it is compiled for where whoever warms says nothing |
 ///
 /// `program NAME python FILE` and the lines behind it, each with `| ` before it, are a program within the manifest; `tir` in place of
-/// `python` is the text form of the IR. Empty lines and those that begin with `#` mean nothing. A kernel that stands there twice is
-/// one.
+/// `python` is the text form of the IR. Empty lines and those that begin with `#` mean nothing. A kernel that stands there twice, in
+/// the same words, is one.
 #[derive(Clone, Debug)]
 pub struct Manifest {
     entries: Vec<ManifestEntry>,

@@ -1,10 +1,11 @@
 //! Recording: what a run makes, as a manifest.
 
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::limits::{MANIFEST_BYTES, MANIFEST_KERNELS};
 use crate::runtime::api::environment;
@@ -97,8 +98,9 @@ impl Inner {
         }
         let mut unit = String::new();
         let file = File::options().create(true).append(true).open(&self.path);
-        let mut file = file.map_err(cannot)?;
+        let file = file.map_err(cannot)?;
         // Other processes write to it, too.
+        let locked = Locked::of(&file);
         let before = file.metadata().map_err(cannot)?.len() as usize;
         if written.is_cut {
             unit.push('\n');
@@ -113,12 +115,53 @@ impl Inner {
         if before + unit.len() > MANIFEST_BYTES || written.hashes.len() >= MANIFEST_KERNELS {
             return Err("the manifest is full, later kernels are not recorded".to_owned());
         }
-        // By one call, so that what several processes write does not mix.
-        file.write_all(unit.as_bytes()).map_err(cannot)?;
+        let write = |bytes: &[u8]| (&file).write_all(bytes);
+        append(&file, &locked, unit.as_bytes(), write).map_err(cannot)?;
         written.hashes.extend([program_hash, line_hash]);
         written.is_cut = false;
         Ok(())
     }
+}
+
+/// The lock of a file that several processes add to, if it could be had.
+struct Locked<'f>(Option<&'f File>);
+
+impl<'f> Locked<'f> {
+    /// Tries for some milliseconds: a launch waits for it, and whoever has it may have been stopped.
+    fn of(file: &'f File) -> Locked<'f> {
+        for _ in 0..20 {
+            match file.try_lock() {
+                Ok(()) => return Locked(Some(file)),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+                Err(TryLockError::Error(_)) => break,
+            }
+        }
+        Locked(None)
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // It goes with the file at the latest.
+        let _ = self.0.map(File::unlock);
+    }
+}
+
+/// Adds bytes to a file, by one call of `write`, so that what several processes write does not mix. Where a disk has no room for
+/// all of them, the part that it took goes again: half a line would spoil the manifest.
+fn append(
+    file: &File,
+    locked: &Locked<'_>,
+    bytes: &[u8],
+    write: impl FnOnce(&[u8]) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    let before = file.metadata()?.len();
+    let written = write(bytes);
+    // Without the lock it may be the end of somebody else's line.
+    if written.is_err() && locked.0.is_some() {
+        let _ = file.set_len(before);
+    }
+    written
 }
 
 impl Written {
@@ -151,4 +194,33 @@ impl Written {
 
 fn hash(text: &str) -> [u8; 32] {
     *blake3::hash(text.as_bytes()).as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_leaves_no_half_line() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("m");
+        std::fs::write(&path, "kernel whole\n").expect("it can be written");
+        let file = File::options().append(true).open(&path);
+        let file = file.expect("it is there");
+        let locked = Locked::of(&file);
+        let fills_up = |bytes: &[u8]| {
+            (&file).write_all(&bytes[..bytes.len() / 2])?;
+            Err(std::io::ErrorKind::StorageFull.into())
+        };
+        let failed = append(&file, &locked, b"kernel next\n", fills_up);
+        assert!(failed.is_err());
+        let text = || std::fs::read_to_string(&path).expect("it is text");
+        assert_eq!(text(), "kernel whole\n");
+        // Who has not the lock takes nothing away that may be another's.
+        let other = File::options().append(true).open(&path);
+        let other = other.expect("it is there");
+        let without = Locked::of(&other);
+        assert!(append(&other, &without, b"kernel next\n", fills_up).is_err());
+        assert_eq!(text(), "kernel whole\nkernel");
+    }
 }

@@ -136,6 +136,9 @@ pub enum Damage {
     /// Bits have changed.
     #[error("its checksum does not fit")]
     Checksum,
+    /// In a folder that is not used.
+    #[error("others may write to its folder, and there is no TILELIFT_CACHE_KEY")]
+    Untrusted,
     /// Made with another secret, or with none.
     #[error("it was not made with the secret of this cache")]
     Secret,

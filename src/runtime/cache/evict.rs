@@ -111,7 +111,7 @@ pub(super) fn written(folder: &Path, usage: &AtomicU64, bytes: u64, limit: u64) 
 }
 
 /// Removes what processes that were killed left behind in the folder of a version.
-fn sweep_temporaries(folder: &Path) {
+pub(super) fn sweep_temporaries(folder: &Path) {
     let now = SystemTime::now();
     for (path, metadata) in files(folder, "tmp") {
         let written = metadata.modified();

@@ -1,10 +1,10 @@
 //! A folder of entries on disk.
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::entry::{Damage, Entry, EntryKind, Key, Trust, decode, encode, read_file};
@@ -15,6 +15,9 @@ use crate::runtime::api::warning::{warn, warn_once};
 /// The folder of the format's version.
 pub(super) const FOLDER: &str = "v1";
 
+/// Why a folder takes nothing.
+pub(super) const UNTRUSTED: &str = "others may write to it, and there is no TILELIFT_CACHE_KEY";
+
 /// How old the time of last use may grow before it is written anew.
 const TOUCH_AFTER: Duration = Duration::from_secs(60);
 
@@ -22,8 +25,6 @@ const TOUCH_AFTER: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Folder {
     dir: PathBuf,
-    /// Numbers files in `tmp`.
-    counter: AtomicU64,
     /// Whether nobody else can write to it.
     is_own: OnceLock<bool>,
 }
@@ -33,7 +34,6 @@ impl Folder {
     pub fn new(dir: impl Into<PathBuf>) -> Folder {
         Folder {
             dir: dir.into(),
-            counter: AtomicU64::new(0),
             is_own: OnceLock::new(),
         }
     }
@@ -68,13 +68,13 @@ impl Folder {
         let strangers = [self.dir.clone(), self.current()]
             .into_iter()
             .find_map(|dir| {
-                let why = written_by_others(&dir)?;
-                Some((dir, why))
+                let stranger = written_by_others(&dir)?;
+                Some((dir, stranger))
             });
-        if let (Some((dir, why)), None) = (&strangers, secret) {
+        if let (Some((dir, (why, how))), None) = (&strangers, secret) {
             let dir = dir.display();
             warn_once(&format!(
-                "the cache {dir} is not used: {why}, and what is in it runs on the GPU; give it to its user alone (chmod go-w), or set \
+                "the cache {dir} is not used: {why}, and what is in it runs on the GPU; give it to its user alone ({how}), or set \
                  TILELIFT_CACHE_KEY"
             ));
         }
@@ -110,7 +110,7 @@ impl Folder {
         })
     }
 
-    /// Writes an entry; gives its size.
+    /// Writes an entry; gives its size. A folder that is not trusted takes none.
     pub(super) fn put(
         &self,
         kind: EntryKind,
@@ -119,7 +119,7 @@ impl Folder {
         secret: Option<&Secret>,
     ) -> io::Result<u64> {
         if self.trust(secret).is_none() {
-            return Ok(0);
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, UNTRUSTED));
         }
         let bytes = encode(kind, key, contents, secret);
         self.write_whole(&self.path(kind, key), &bytes)?;
@@ -129,17 +129,15 @@ impl Folder {
     /// Writes a file under another name and moves it to its place, so that nobody sees a part of it.
     pub(super) fn write_whole(&self, place: &Path, bytes: &[u8]) -> io::Result<()> {
         let tmp = self.current().join("tmp");
-        make_dir(&tmp)?;
+        make_own_dir(&tmp)?;
         if let Some(parent) = place.parent() {
-            make_dir(parent)?;
+            make_own_dir(parent)?;
         }
-        let number = self.counter.fetch_add(1, Ordering::Relaxed);
-        let process = std::process::id();
-        // Folders of one process count for themselves.
-        let own = std::ptr::from_ref(self).addr();
-        let temporary = tmp.join(format!("{process}-{own:x}-{number}"));
-        let written = fs::File::create(&temporary)
-            .and_then(|mut file| file.write_all(bytes))
+        // Of the system's random numbers: the keys of this are new each time.
+        let names = || RandomState::new().hash_one(std::process::id());
+        let (temporary, mut file) = new_file(&tmp, names)?;
+        let written = file
+            .write_all(bytes)
             .and_then(|()| move_file(&temporary, place));
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
@@ -184,19 +182,20 @@ pub(super) fn entry_name(kind: EntryKind, key: &Key) -> String {
     format!("{FOLDER}/{first}/{rest}.{}", kind.name())
 }
 
-/// Who else can write to a folder, if somebody can: not its owner and not the system's, who can do everything.
+/// Who else can write to a folder, if somebody can, and what ends that: not its owner and not the system's, who can do everything.
 #[cfg(unix)]
-fn written_by_others(dir: &Path) -> Option<&'static str> {
+fn written_by_others(dir: &Path) -> Option<(&'static str, &'static str)> {
     use std::os::unix::fs::MetadataExt;
     let metadata = fs::metadata(dir).ok()?;
     if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) {
-        return Some("it belongs to another user");
+        return Some(("it belongs to another user", "chown"));
     }
-    (metadata.mode() & 0o022 != 0).then_some("other users may write to it")
+    let is_open = metadata.mode() & 0o022 != 0;
+    is_open.then_some(("other users may write to it", "chmod go-w"))
 }
 
 #[cfg(not(unix))]
-fn written_by_others(_dir: &Path) -> Option<&'static str> {
+fn written_by_others(_dir: &Path) -> Option<(&'static str, &'static str)> {
     None
 }
 
@@ -218,6 +217,30 @@ fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     })
 }
 
+/// A file in a folder that nobody else has, and its name. Processes of one number may share the folder, on several machines or in
+/// several containers: the name is random, and what has it already is left to whom it belongs.
+fn new_file(folder: &Path, names: impl Fn() -> u64) -> io::Result<(PathBuf, fs::File)> {
+    loop {
+        let path = folder.join(format!("{:016x}", names()));
+        match fs::File::create_new(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return Ok((path, made?)),
+        }
+    }
+}
+
+/// Makes a folder within a cache. A link in its place leads out of the cache, and is an error.
+pub(super) fn make_own_dir(path: &Path) -> io::Result<()> {
+    make_dir(path)?;
+    match fs::symlink_metadata(path)?.is_dir() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!(
+            "{} is a link, and not a folder of the cache",
+            path.display()
+        ))),
+    }
+}
+
 /// Makes a folder for its owner alone, with those above it.
 pub(super) fn make_dir(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
@@ -225,4 +248,28 @@ pub(super) fn make_dir(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_another_writes_is_left_to_it() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let next = std::cell::Cell::new(0);
+        // Each number twice.
+        let names = || next.replace(next.get() + 1) / 2;
+        let make = || {
+            let (path, mut file) = new_file(folder.path(), names).expect("it can be made");
+            file.write_all(path.as_os_str().as_encoded_bytes())
+                .expect("it can be written");
+            path
+        };
+        let paths = [make(), make(), make()];
+        for path in &paths {
+            let held = fs::read(path).expect("it is there");
+            assert_eq!(held, path.as_os_str().as_encoded_bytes());
+        }
+    }
 }

@@ -5,13 +5,13 @@
 //! stay: a lock file that is deleted could be held twice. Two keys that share a file wait for one another, which is
 //! slower and not wrong, as nobody takes a second lock while holding one.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::entry::Key;
-use super::folder::make_dir;
+use super::folder::make_own_dir;
 use crate::runtime::api::deadline::{Deadline, Stopped};
 
 /// The first and the longest pause between tries.
@@ -49,13 +49,7 @@ fn acquire_within(
     longest_wait: Duration,
 ) -> Result<io::Result<Held>, Stopped> {
     let name = &key.to_string()[..3];
-    let open = || {
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(folder.join(name))
-    };
-    let file = match make_dir(folder).and_then(|()| open()) {
+    let file = match open(folder, name) {
         Ok(file) => file,
         Err(error) => return Ok(Err(error)),
     };
@@ -78,10 +72,43 @@ fn acquire_within(
     }
 }
 
+/// Opens a lock's file. What stands there and is no plain file is none: opening a pipe would wait for ever, and a link leads out
+/// of the cache.
+fn open(folder: &Path, name: &str) -> io::Result<File> {
+    make_own_dir(folder)?;
+    let path = folder.join(name);
+    if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
+        let problem = format!("{} is no plain file", path.display());
+        return Err(io::Error::other(problem));
+    }
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::runtime::cache::KeyBuilder;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_plain_file_is_no_lock() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let key = KeyBuilder::new().finish();
+        let path = folder.path().join(&key.to_string()[..3]);
+        let refused = || {
+            let locked = acquire(folder.path(), &key, &Deadline::default());
+            locked.expect("deadline is endless").is_err()
+        };
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        if made.is_ok_and(|status| status.success()) {
+            assert!(refused());
+            fs::remove_file(&path).expect("it is ours");
+        }
+        let outside = folder.path().join("outside");
+        std::os::unix::fs::symlink(&outside, &path).expect("the folder takes links");
+        assert!(refused());
+        assert!(!outside.exists());
+    }
 
     #[test]
     fn a_lock_that_nobody_lets_go_is_not_waited_for_without_end() {

@@ -40,13 +40,14 @@ mod lock;
 mod opendal;
 mod secret;
 mod settings;
+mod settle;
 mod store;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 pub use entry::{Damage, EntryKind, Key, KeyBuilder};
@@ -55,10 +56,12 @@ pub use folder::Folder;
 pub use opendal::OpendalStore;
 pub use secret::{Secret, SecretError};
 pub use settings::{DEFAULT_LIMIT, Settings};
+pub use settle::Kept;
 pub use store::{Shared, Store};
 
 use self::entry::{Trust, decode, encode, read_file};
-use self::folder::entry_name;
+use self::folder::{UNTRUSTED, entry_name};
+use self::settle::Ledger;
 use self::store::Client;
 use crate::limits::CACHE_ENTRY_BYTES;
 use crate::runtime::api::deadline::{Deadline, Stopped};
@@ -92,6 +95,8 @@ pub enum Origin {
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     inner: Option<Arc<Inner>>,
+    /// What was found and made by this handle, if somebody wants to know.
+    ledger: Option<Arc<Ledger>>,
 }
 
 #[derive(Debug)]
@@ -102,8 +107,8 @@ struct Inner {
     shared: Option<Client>,
     /// Bytes of all entries as far as known; the largest number until counted.
     usage: AtomicU64,
-    /// Whether it was reported that the folder cannot be written.
-    warned: AtomicBool,
+    /// Why the folder cannot be written, once that was reported.
+    trouble: OnceLock<String>,
 }
 
 /// An entry as it lies on disk.
@@ -132,11 +137,12 @@ impl Cache {
             seeds: settings.seeds.iter().map(Folder::new).collect(),
             shared: settings.shared.clone().map(Client::new),
             usage: AtomicU64::new(u64::MAX),
-            warned: AtomicBool::new(false),
+            trouble: OnceLock::new(),
             settings,
         };
         Cache {
             inner: Some(Arc::new(inner)),
+            ledger: None,
         }
     }
 
@@ -164,14 +170,26 @@ impl Cache {
     ) -> Option<(Vec<u8>, Origin)> {
         let inner = self.inner.as_ref()?;
         let found = inner.find(kind, key, true);
-        found.or_else(|| inner.find_shared(kind, key, deadline))
+        let found = found.or_else(|| inner.find_shared(kind, key, deadline))?;
+        self.note(kind, key, found.1);
+        Some(found)
+    }
+
+    fn note(&self, kind: EntryKind, key: &Key, origin: Origin) {
+        if let Some(ledger) = &self.ledger {
+            ledger.note(kind, key, origin);
+        }
     }
 
     /// Writes an entry.
     pub fn put(&self, kind: EntryKind, key: &Key, contents: &[u8]) {
         if let Some(inner) = &self.inner {
             inner.write(kind, key, contents);
-            inner.share(kind, key, contents);
+            // Where a ledger is kept, the store has its turn at the end.
+            match &self.ledger {
+                Some(ledger) => ledger.note(kind, key, Origin::Made),
+                None => inner.share(kind, key, contents),
+            }
         }
     }
 
@@ -200,6 +218,7 @@ impl Cache {
         };
         // What is damaged is read, and reported, once more under the lock.
         if let Some(found) = inner.find(kind, key, false) {
+            self.note(kind, key, found.1);
             return Ok(found);
         }
         // What comes up under the lock is reported without it: who is warned may ask for the same entry.
@@ -211,17 +230,18 @@ impl Cache {
             |inner: &Inner| lock::acquire(&inner.folder.current().join("lock"), key, deadline);
         let locked = has_folder.then(|| lock(inner)).transpose()?;
         if let Some(Err(error)) = &locked {
-            inner.tell(&format!("cannot lock: {error}"));
+            inner.tell_lock(error);
         } else if let Some(contents) = inner.folder.contents(kind, key, secret, true) {
             // Another made it while this one waited.
+            self.note(kind, key, Origin::Disk);
             return Ok((contents, Origin::Disk));
         }
         if let Some(found) = inner.find_shared(kind, key, deadline) {
+            self.note(kind, key, found.1);
             return Ok(found);
         }
         let contents = make()?;
-        inner.write(kind, key, &contents);
-        inner.share(kind, key, &contents);
+        self.put(kind, key, &contents);
         Ok((contents, Origin::Made))
     }
 
@@ -230,13 +250,6 @@ impl Cache {
     pub fn flush(&self, at_most: Duration) -> bool {
         let shared = self.inner.as_ref().and_then(|inner| inner.shared.as_ref());
         shared.is_none_or(|shared| shared.flush(at_most))
-    }
-
-    /// Whether its folder could not be written, so that what was made is not kept.
-    #[cfg(feature = "tool")]
-    pub(crate) fn is_in_trouble(&self) -> bool {
-        let inner = self.inner.as_ref();
-        inner.is_some_and(|inner| inner.warned.load(Ordering::Relaxed))
     }
 
     /// The entries, in the order of their paths.
@@ -289,11 +302,11 @@ impl Cache {
                 Err(error) => failed = failed.and(Err(error)),
             }
         }
-        for folder in [TUNED, "tmp"] {
-            for (path, _) in evict::files(&inner.folder.current(), folder) {
-                failed = failed.and(remove(&path));
-            }
+        for (path, _) in evict::files(&inner.folder.current(), TUNED) {
+            failed = failed.and(remove(&path));
         }
+        // What another process is writing is not there yet.
+        evict::sweep_temporaries(&inner.folder.current());
         inner.usage.store(u64::MAX, Ordering::Relaxed);
         failed.map(|()| (count, bytes))
     }
@@ -302,12 +315,16 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// What the file system reports of `dir`.
+    /// What the file system reports of `dir`; and if others may write there, as nobody would use such a seed.
     pub fn export(&self, dir: &Path) -> io::Result<usize> {
         let Some(inner) = &self.inner else {
             return Ok(0);
         };
         let (seed, secret) = (Folder::new(dir), inner.settings.secret.as_ref());
+        if seed.trust(secret).is_none() {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, UNTRUSTED));
+        }
+        folder::make_dir(dir)?;
         let mut count = 0;
         for info in self.entries() {
             if let Ok(entry) = inner.check_file(&info) {
@@ -315,7 +332,11 @@ impl Cache {
                 count += 1;
             }
         }
-        for file in evict::list_tuned(&inner.folder.current()) {
+        // What others may have written is no better in a seed.
+        let tuned = self
+            .tune_dir()
+            .map(|_| evict::list_tuned(&inner.folder.current()));
+        for file in tuned.into_iter().flatten() {
             if let Some(name) = file.path.file_name() {
                 let place = seed.current().join(TUNED).join(name);
                 seed.write_whole(&place, &fs::read(&file.path)?)?;
@@ -429,7 +450,7 @@ impl Inner {
     fn check_file(&self, info: &EntryInfo) -> Result<entry::Entry, Damage> {
         let (_, bytes) = read_file(&info.path)?.ok_or(Damage::Short)?;
         let trust = self.folder.trust(self.settings.secret.as_ref());
-        let entry = decode(bytes, trust.ok_or(Damage::Secret)?)?;
+        let entry = decode(bytes, trust.ok_or(Damage::Untrusted)?)?;
         let at_home = entry_name(entry.kind, &entry.key);
         if entry.kind != info.kind || !info.path.ends_with(at_home) {
             return Err(Damage::OtherKey);
@@ -450,15 +471,30 @@ impl Inner {
             return;
         }
         let secret = self.settings.secret.as_ref();
+        // That it is not used was said already.
+        if self.folder.trust(secret).is_none() {
+            return;
+        }
         match self.folder.put(kind, key, contents, secret) {
             Ok(bytes) => evict::written(&self.folder.current(), &self.usage, bytes, limit),
             Err(error) => self.tell(&format!("cannot write: {error}")),
         }
     }
 
+    /// Reports that there is no lock. If only its holder takes too long, the folder is as good as before.
+    fn tell_lock(&self, error: &io::Error) {
+        match error.kind() {
+            io::ErrorKind::TimedOut => {
+                let dir = self.folder.dir().display();
+                warn(&format!("the cache {dir}: {error}; it is not waited for"));
+            }
+            _ => self.tell(&format!("cannot lock: {error}")),
+        }
+    }
+
     /// Reports the first trouble with the folder; the later ones are of the same kind.
     fn tell(&self, what: &str) {
-        if !self.warned.swap(true, Ordering::Relaxed) {
+        if self.trouble.set(what.to_owned()).is_ok() {
             let dir = self.folder.dir().display();
             warn(&format!("the cache {dir} is of no use: {what}"));
         }

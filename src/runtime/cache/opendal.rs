@@ -1,11 +1,14 @@
 //! Stores that Apache OpenDAL knows: object stores, databases, servers of files.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::mpsc::sync_channel;
 
 use ::opendal::layers::TimeoutLayer;
 use ::opendal::{Error, ErrorKind, Operator};
+use futures_core::Stream;
 use tokio::runtime::{Builder, Runtime};
 
 use super::store::Store;
@@ -69,16 +72,8 @@ impl Store for OpendalStore {
     fn read(&self, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let (operator, name) = (self.operator.clone(), name.to_owned());
         self.wait(async move {
-            let found = async {
-                let bytes = operator.stat(&name).await?.content_length();
-                if bytes > limit {
-                    let what = format!("{bytes} bytes are more than an entry can have");
-                    return Err(Error::new(ErrorKind::Unexpected, what));
-                }
-                operator.read(&name).await
-            };
-            match found.await {
-                Ok(bytes) => Ok(Some(bytes.to_vec())),
+            match read_within(&operator, &name, limit).await {
+                Ok(bytes) => Ok(Some(bytes)),
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error),
             }
@@ -89,6 +84,28 @@ impl Store for OpendalStore {
         let (operator, name, bytes) = (self.operator.clone(), name.to_owned(), bytes.to_vec());
         self.wait(async move { operator.write(&name, bytes).await.map(|_| ()) })
     }
+}
+
+/// What stands under a name. What the store says of its length is not believed: the bytes are counted as they come, and nothing is
+/// read behind `limit`.
+async fn read_within(operator: &Operator, name: &str, limit: u64) -> Result<Vec<u8>, Error> {
+    let check = |length: u64| match length > limit {
+        true => {
+            let what = format!("{length} bytes or more, and an entry has {limit} at most");
+            Err(Error::new(ErrorKind::Unexpected, what))
+        }
+        false => Ok(()),
+    };
+    // Some services answer with all of it at once.
+    check(operator.stat(name).await?.content_length())?;
+    let mut stream = operator.reader(name).await?.into_stream(..).await?;
+    let mut all = Vec::new();
+    while let Some(part) = poll_fn(|context| Pin::new(&mut stream).poll_next(context)).await {
+        let part = part?;
+        check((all.len() + part.len()) as u64)?;
+        part.for_each(|bytes| all.extend_from_slice(&bytes));
+    }
+    Ok(all)
 }
 
 impl Drop for OpendalStore {
@@ -104,5 +121,32 @@ impl fmt::Debug for OpendalStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not its address, which may have a password in it.
         f.write_str(self.operator.info().scheme())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Needs the feature `opendal/services-fs`.
+    #[cfg(unix)]
+    #[test]
+    fn what_has_no_end_is_not_read_to_it() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let Ok(store) = OpendalStore::from_uri(&format!("fs://{}", folder.path().display())) else {
+            eprintln!("skipped: the service `fs` is not built in");
+            return;
+        };
+        store.write("v1/ab/c", b"12345678").expect("it is ours");
+        let read = |name: &str, limit| store.read(name, limit).map_err(|error| error.to_string());
+        assert_eq!(read("v1/ab/c", 8), Ok(Some(b"12345678".to_vec())));
+        assert_eq!(read("v1/ab/d", 8), Ok(None));
+        let error = read("v1/ab/c", 7).expect_err("it is longer");
+        assert!(error.contains("an entry has 7 at most"), "{error}");
+        // Its length is said to be nothing.
+        let endless = folder.path().join("v1/ab/z");
+        std::os::unix::fs::symlink("/dev/zero", endless).expect("the folder takes links");
+        let error = read("v1/ab/z", 1 << 20).expect_err("it is longer");
+        assert!(error.contains("an entry has 1048576 at most"), "{error}");
     }
 }

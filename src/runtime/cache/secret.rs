@@ -1,7 +1,14 @@
 //! The secret of those who share a cache.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
+
+use crate::runtime::api::warning::warn_once;
+
+/// Bytes of a file that may hold a secret: 64 digits and white space.
+const FILE_BYTES: u64 = 4096;
 
 /// What only they know who may write entries that are trusted: 32 random bytes, the same on every machine of a fleet. Nothing prints
 /// them.
@@ -17,7 +24,7 @@ pub enum SecretError {
     Digits,
     /// The file that should have it.
     #[error("the file cannot be read: {0}")]
-    File(#[from] std::io::Error),
+    File(#[from] io::Error),
 }
 
 impl Secret {
@@ -48,14 +55,40 @@ impl Secret {
     ///
     /// # Errors
     ///
-    /// As [`Secret::from_hex`], and if the file cannot be read.
+    /// As [`Secret::from_hex`], and if the file cannot be read or is a pipe or a device. That every user of the machine can read it is
+    /// a warning.
     pub fn from_file(path: &Path) -> Result<Secret, SecretError> {
-        Secret::from_hex(&std::fs::read_to_string(path)?)
+        // Before it is opened: opening a pipe would wait for ever.
+        let metadata = std::fs::metadata(path)?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is no plain file").into());
+        }
+        let mut text = String::new();
+        let file = File::open(path)?;
+        file.take(FILE_BYTES).read_to_string(&mut text)?;
+        let secret = Secret::from_hex(&text)?;
+        if is_open_to_all(&metadata) {
+            let path = path.display();
+            warn_once(&format!(
+                "{path}: every user of this machine can read the secret and forge entries of caches (chmod o-r)"
+            ));
+        }
+        Ok(secret)
     }
 
     pub(super) fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
+}
+
+#[cfg(unix)]
+fn is_open_to_all(metadata: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::mode(metadata) & 0o004 != 0
+}
+
+#[cfg(not(unix))]
+fn is_open_to_all(_metadata: &std::fs::Metadata) -> bool {
+    false
 }
 
 impl fmt::Debug for Secret {
@@ -87,5 +120,31 @@ mod tests {
         }
         let missing = Secret::from_file(Path::new("/none/secret"));
         assert!(matches!(missing, Err(SecretError::File(_))));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_of_a_secret_is_plain_and_short() {
+        use std::os::unix::fs::PermissionsExt;
+        let device = Secret::from_file(Path::new("/dev/zero"));
+        assert!(matches!(device, Err(SecretError::File(_))), "{device:?}");
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("key");
+        let digits = "ab".repeat(32);
+        let long = digits.clone() + &" ".repeat(1 << 20) + "x";
+        std::fs::write(&path, &long).expect("it can be written");
+        // What stands behind the bound is not read.
+        assert!(Secret::from_file(&path).is_ok());
+        for (mode, is_open) in [(0o600, false), (0o640, false), (0o644, true)] {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&path, permissions).expect("it is ours");
+            let metadata = std::fs::metadata(&path).expect("it is there");
+            assert_eq!(is_open_to_all(&metadata), is_open, "{mode:o}");
+        }
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        if made.is_ok_and(|status| status.success()) {
+            assert!(Secret::from_file(&pipe).is_err());
+        }
     }
 }

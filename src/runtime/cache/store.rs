@@ -78,7 +78,7 @@ impl PartialEq for Shared {
 impl Eq for Shared {}
 
 /// Threads that talk to a store.
-const WORKERS: usize = 4;
+pub(super) const WORKERS: usize = 4;
 /// What may wait for them.
 const WAITING: usize = 64;
 /// Failures in a row after which a store is left alone.
@@ -107,6 +107,8 @@ struct Breaker {
     until: Option<Instant>,
     /// Of which length the next pause is, as a multiple of the first.
     factor: u32,
+    /// How many pauses have begun. A look-up that was on its way before one says nothing of the store behind it.
+    pauses: u64,
 }
 
 /// What of writes is not known yet.
@@ -133,7 +135,7 @@ struct State {
 }
 
 /// A value behind a lock, whatever became of those who held it: nothing here is half done when it is let go.
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -163,9 +165,10 @@ impl Client {
         limit: u64,
         deadline: &Deadline,
     ) -> Result<Option<Vec<u8>>, String> {
-        if !self.state.may_ask() {
+        let Some(pauses) = self.state.may_ask() else {
             return Ok(None);
-        }
+        };
+        let fail = |what: &str, at_once| self.state.fail(what, at_once, pauses);
         let (to, from) = sync_channel(1);
         let job = Job::Read {
             name: name.to_owned(),
@@ -173,7 +176,7 @@ impl Client {
             to,
         };
         if !self.send(job) {
-            return self.state.fail("its requests wait for earlier ones", true);
+            return fail("its requests wait for earlier ones", true);
         }
         let begun = Instant::now();
         loop {
@@ -183,15 +186,15 @@ impl Client {
                     self.state.answered();
                     return Ok(found);
                 }
-                Ok(Err(error)) => return self.state.fail(&error.to_string(), false),
+                Ok(Err(error)) => return fail(&error.to_string(), false),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return self.state.fail("its thread ended", false);
+                    return fail("its thread ended", false);
                 }
                 // Who waits has no more time; that says nothing of the store.
                 Err(RecvTimeoutError::Timeout) if deadline.check().is_err() => return Ok(None),
                 Err(RecvTimeoutError::Timeout) if begun.elapsed() >= self.shared.timeout => {
                     let what = format!("no answer within {:?}", self.shared.timeout);
-                    return self.state.fail(&what, true);
+                    return fail(&what, true);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -270,7 +273,7 @@ fn work(store: &dyn Store, next: &Mutex<Receiver<Job>>, state: &State) {
 }
 
 /// What a store answers; a panic of it is an error as others are.
-fn calm<T>(ask: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+pub(super) fn calm<T>(ask: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(ask));
     answer.unwrap_or_else(|_| Err(io::Error::other("the store panicked")))
 }
@@ -282,31 +285,38 @@ impl State {
         until.is_none_or(|until| Instant::now() >= until)
     }
 
-    /// Whether a look-up may go to the store. Behind a pause it is one look-up that tries, and others do not wait for it.
-    fn may_ask(&self) -> bool {
+    /// Lets a look-up go to the store: gives how many pauses there were before it. None while the store is left alone. Behind a
+    /// pause it is one look-up that tries, and others do not wait for it.
+    fn may_ask(&self) -> Option<u64> {
         let mut breaker = locked(&self.breaker);
         match breaker.until {
-            None => true,
-            Some(until) if Instant::now() < until => false,
-            Some(_) => {
-                breaker.until = Instant::now().checked_add(self.pause);
-                true
-            }
+            Some(until) if Instant::now() < until => return None,
+            Some(_) => breaker.until = Instant::now().checked_add(self.pause),
+            None => {}
         }
+        Some(breaker.pauses)
     }
 
     fn answered(&self) {
-        *locked(&self.breaker) = Breaker::default();
+        let mut breaker = locked(&self.breaker);
+        *breaker = Breaker {
+            pauses: breaker.pauses,
+            ..Breaker::default()
+        };
     }
 
-    /// Notes a failure; an error if the store is left alone from now on.
-    fn fail(&self, what: &str, at_once: bool) -> Result<Option<Vec<u8>>, String> {
+    /// Notes that a look-up failed that began after so many pauses; an error if the store is left alone from now on.
+    fn fail(&self, what: &str, at_once: bool, pauses: u64) -> Result<Option<Vec<u8>>, String> {
         let mut breaker = locked(&self.breaker);
+        if breaker.pauses != pauses {
+            return Ok(None);
+        }
         breaker.failures = breaker.failures.saturating_add(1);
         let was_left = breaker.until.is_some();
         if !at_once && !was_left && breaker.failures < FAILURES {
             return Ok(None);
         }
+        breaker.pauses += 1;
         breaker.factor = (2 * breaker.factor).clamp(1, LONGEST_PAUSE);
         let pause = self.pause * breaker.factor;
         // A time beyond the clock's range is for ever, as good as a year.
@@ -328,5 +338,36 @@ impl State {
         let mut pending = locked(&self.writes.pending);
         *pending = pending.saturating_sub(1);
         self.writes.done.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn look_ups_that_hang_together_are_one_failure() {
+        let state = State {
+            pause: Duration::ZERO,
+            breaker: Mutex::default(),
+            writes: Writes::default(),
+            has_warned: AtomicBool::new(false),
+        };
+        let begin = || state.may_ask().expect("there is no pause, or it is over");
+        let hang = |pauses| state.fail("no answer", true, pauses).is_err();
+        let together = [begin(), begin(), begin()];
+        assert_eq!(together.map(hang), [true, false, false]);
+        assert_eq!(locked(&state.breaker).factor, 1);
+        // The one that tries behind the pause, and then one that hung all the while.
+        assert!(hang(begin()));
+        assert!(!hang(together[0]));
+        assert_eq!(locked(&state.breaker).factor, 2);
+        // An answer begins anew; what was on its way still says nothing.
+        let late = begin();
+        assert!(hang(begin()));
+        state.answered();
+        assert!(!hang(late));
+        assert!(hang(begin()));
+        assert_eq!(locked(&state.breaker).factor, 1);
     }
 }

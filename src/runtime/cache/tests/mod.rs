@@ -1,5 +1,6 @@
 //! Tests of the cache on disk, within one process.
 
+mod settle;
 mod shared;
 
 use super::folder::{FOLDER, make_dir};
@@ -194,9 +195,15 @@ fn clearing_leaves_folders_that_no_cache_made() {
         make_dir(&version.join(name)).expect("it can be made");
     }
     cache.put(EntryKind::Kernel, &key(1), b"one");
-    fs::write(version.join("tmp/left"), "of another process").expect("it can be written");
+    for (name, age) in [("left", 1000), ("written", 0)] {
+        let file = fs::File::create(version.join("tmp").join(name)).expect("it can be written");
+        let aged = file.set_modified(SystemTime::now() - Duration::from_secs(age));
+        aged.expect("it is ours");
+    }
     assert_eq!(cache.clear().expect("nothing is in the way"), (1, 91));
     assert!(!version.join("tmp/left").exists());
+    // Another process is about to move it to its place.
+    assert!(version.join("tmp/written").exists());
     for name in ["tmp/theirs", "tune/theirs", "00/theirs.kernel"] {
         assert!(version.join(name).is_dir(), "{name}");
     }
@@ -256,6 +263,56 @@ fn seeds_are_read_and_never_written() {
     assert_eq!(made, Ok((vec![5], Origin::Made)));
     assert_eq!(second.entries().len(), 1, "what a seed has is not copied");
     assert_eq!(std::fs::read(&damaged).expect("it is there"), b"short");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_seed_is_made_for_its_owner_or_not_at_all() {
+    use std::os::unix::fs::PermissionsExt;
+    let (dir, cache) = cache();
+    cache.put(EntryKind::Kernel, &key(1), b"one");
+    let tuned = cache.tune_dir().expect("the folder is ours");
+    make_dir(&tuned).expect("it can be made");
+    fs::write(tuned.join("a.tune"), "a result").expect("it can be written");
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    };
+    let seed = dir.path().join("new/seed");
+    assert_eq!(cache.export(&seed).expect("it can be written"), 1);
+    let made = fs::metadata(&seed).expect("it is there").permissions();
+    assert_eq!(made.mode() & 0o777, 0o700);
+    assert!(seed.join(FOLDER).join(TUNED).join("a.tune").exists());
+    // Nobody would use it.
+    let open = dir.path().join("open");
+    make_dir(&open).expect("it can be made");
+    mode(&open, 0o775);
+    let error = cache.export(&open).expect_err("others may write to it");
+    assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+    assert!(!open.join(FOLDER).exists());
+    // What others may have written is not made one's own.
+    let from = cache.settings().expect("it is on").clone();
+    mode(&from.dir, 0o775);
+    let secret = Some(Secret::new([1; 32]));
+    let cache = Cache::new(Settings { secret, ..from });
+    cache.put(EntryKind::Kernel, &key(2), b"two");
+    let seed = dir.path().join("second");
+    assert_eq!(cache.export(&seed).expect("it can be written"), 1);
+    assert!(!seed.join(FOLDER).join(TUNED).exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link() {
+    let (dir, cache) = cache();
+    let outside = dir.path().join("outside");
+    make_dir(&outside).expect("it can be made");
+    let place = entry_path(&dir.path().join("cache"), EntryKind::Kernel, &key(1));
+    link(&outside, place.parent().expect("it is in a folder"));
+    cache.put(EntryKind::Kernel, &key(1), b"one");
+    assert_eq!(fs::read_dir(&outside).expect("it is there").count(), 0);
+    let trouble = cache.inner.as_ref().and_then(|inner| inner.trouble.get());
+    let trouble = trouble.expect("it is told");
+    assert!(trouble.contains("is a link"), "{trouble}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::*;
 
 /// What a store does with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mood {
+pub(super) enum Mood {
     Works,
     /// Answers nothing until its mood changes.
     Hangs,
@@ -33,10 +33,10 @@ struct Fake {
 
 /// What the test and the cache have of it.
 #[derive(Clone, Debug)]
-struct Handle(Arc<Fake>);
+pub(super) struct Handle(Arc<Fake>);
 
 impl Handle {
-    fn new(mood: Mood) -> Handle {
+    pub(super) fn new(mood: Mood) -> Handle {
         Handle(Arc::new(Fake {
             mood: Mutex::new(mood),
             changed: Condvar::new(),
@@ -46,16 +46,16 @@ impl Handle {
         }))
     }
 
-    fn set(&self, mood: Mood) {
+    pub(super) fn set(&self, mood: Mood) {
         *self.0.mood.lock().expect("nobody panics with it") = mood;
         self.0.changed.notify_all();
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+    pub(super) fn held(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
         self.0.held.lock().expect("nobody panics with it")
     }
 
-    fn reads(&self) -> usize {
+    pub(super) fn reads(&self) -> usize {
         self.0.reads.load(Ordering::SeqCst)
     }
 
@@ -91,14 +91,17 @@ impl Store for Handle {
 }
 
 /// Long enough for a machine under load.
-const LONG: Duration = Duration::from_secs(60);
+pub(super) const LONG: Duration = Duration::from_secs(60);
 
 fn secret(byte: u8) -> Secret {
     Secret::new([byte; 32])
 }
 
 /// A machine: its folder and its cache.
-fn machine(store: &Handle, change: impl FnOnce(&mut Shared)) -> (tempfile::TempDir, Cache) {
+pub(super) fn machine(
+    store: &Handle,
+    change: impl FnOnce(&mut Shared),
+) -> (tempfile::TempDir, Cache) {
     let dir = tempfile::tempdir().expect("a folder for the test");
     let mut shared = Shared::new(store.clone(), secret(1));
     (shared.timeout, shared.pause) = (LONG, LONG);
@@ -111,7 +114,7 @@ fn machine(store: &Handle, change: impl FnOnce(&mut Shared)) -> (tempfile::TempD
 }
 
 /// Asks for an entry, whose contents would be made so.
-fn ask(cache: &Cache, n: usize, made: &[u8]) -> (Vec<u8>, Origin) {
+pub(super) fn ask(cache: &Cache, n: usize, made: &[u8]) -> (Vec<u8>, Origin) {
     let found =
         cache.get_or_make::<Stopped>(EntryKind::Kernel, &key(n), &Deadline::default(), || {
             Ok(made.to_vec())
