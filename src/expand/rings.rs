@@ -399,11 +399,25 @@ impl Expander<'_> {
             start,
             layout: self.ring(slot)?,
         };
-        let is_apart = self.tile.buffers[slot].is_some_and(|b| b.stages > 1);
+        let is_apart = self.tile.buffers[slot].is_some_and(|b| b.stages > 1)
+            && self.is_read_beside(inst, slot);
         if !is_apart && self.store_matrices(&block, layout, ty.elem, pack)? {
             return Ok(());
         }
         self.store_elements(&block, layout, ty.elem, pack, is_apart)
+    }
+
+    /// Whether the iteration that stores to a ring reads another entry of it. What fills a ring in front of its loop meets entries that the loop
+    /// read last, where it stands in another loop.
+    fn is_read_beside(&self, inst: Inst, slot: Slot) -> bool {
+        let block = self.tile.order.block_of(inst);
+        let mut insts = block
+            .into_iter()
+            .flat_map(|block| self.tile.order.insts(block));
+        insts.any(|&other| {
+            let data = &self.tile.dfg.insts[other];
+            matches!(data.op, TileOp::SharedLoad | TileOp::SharedView) && data.slot() == Some(&slot)
+        })
     }
 
     /// Whether the addresses at which a slot is written are made in front of all loops: where a ring has several entries. A ring
