@@ -88,7 +88,7 @@ fn plan(seed: u64, tables: &Tables) -> Option<(Case, CompiledKernel, String, u64
     for input in 0..INPUTS {
         let launch = launch_number(seed, input);
         let other = with_input(&case, tables, launch);
-        let (buffers, steps) = emulate_launch(&kernel, &other).ok()?;
+        let (buffers, steps) = emulate_launch(&kernel, &other, false).ok()?;
         most = most.max(steps);
         let _ = write!(
             lines,
@@ -242,7 +242,7 @@ fn write_launch(folder: &Path, tables: &Tables, launch: &str) {
     let case = packed_case(seed);
     let kernel = exact_kernel(&case).expect("it was packed");
     let other = with_input(&case, tables, launch_number(seed, input));
-    let (buffers, _) = emulate_launch(&kernel, &other).expect("it ran before");
+    let (buffers, _) = emulate_launch(&kernel, &other, false).expect("it ran before");
     std::fs::write(folder.join("launch.ptx"), &kernel.ptx).expect("writable");
     std::fs::write(folder.join("launch.tir"), case.func.to_string()).expect("writable");
     std::fs::write(folder.join("launch.bin"), buffers.concat()).expect("writable");

@@ -37,7 +37,10 @@ fn write(folder: &Path, seed: u64) -> Option<()> {
         ..case.options
     };
     let bounded = compile(&case.func, case.target, &options).ok()?;
-    let (results, _) = emulate_launch(&kernel, &case).ok()?;
+    let (results, _) = match emulate_launch(&kernel, &case, true) {
+        Err(message) if message.contains("race on") => panic!("seed {seed}: {message}"),
+        done => done.ok()?,
+    };
     if case.func.to_string().contains("f32[")
         && !results.get(SUMS).is_some_and(|sums| are_exact(sums))
     {

@@ -121,15 +121,19 @@ pub fn exact_kernel(case: &Case) -> Option<CompiledKernel> {
     (is_exact && ptx.len() <= MAX_BYTES).then_some(kernel)
 }
 
-/// The buffers as the emulator leaves them, and the warp instructions it took. Races are the business of other targets.
+/// The buffers as the emulator leaves them, and the warp instructions it took. Races it reports if it is to look for them.
 ///
 /// # Errors
 ///
 /// What the emulator reports, also if the launch is too long for a GPU to do it often.
-pub fn emulate_launch(kernel: &CompiledKernel, case: &Case) -> Result<(Vec<Vec<u8>>, u64), String> {
+pub fn emulate_launch(
+    kernel: &CompiledKernel,
+    case: &Case,
+    check_races: bool,
+) -> Result<(Vec<Vec<u8>>, u64), String> {
     let options = emu::Options {
         step_limit: MAX_STEPS,
-        check_races: false,
+        check_races,
         ..emu::Options::default()
     };
     emulate(kernel, case, options)
