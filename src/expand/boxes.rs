@@ -384,9 +384,9 @@ impl Expander<'_> {
         let layout = self.layout(ty)?;
         let value = self.arg(inst, 1)?;
         let pack = self.pack_of(&value, layout.num_registers() as usize)?;
-        let places = data.stages().copied().map_or(0, usize::from);
-        let pieces = warpgroup::pieces(layout, elem.bytes()).filter(|_| 0 < places);
-        let Some(pieces) = pieces else {
+        let places = data.stages().copied();
+        let pieces = places.and_then(|_| warpgroup::pieces(layout, elem.bytes()));
+        let Some((places, pieces)) = places.zip(pieces) else {
             let slot = self.place_of_box(layout.shape(), elem.bytes());
             return self.store_box(inst, slot, (layout, layout), pack, [0, 0]);
         };

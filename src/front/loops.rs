@@ -211,28 +211,6 @@ impl<'m> Lower<'m> {
         Ok((0..count).map(|i| Value::int(start + i * step)).collect())
     }
 
-    /// A loop that is walked once for each item.
-    fn unrolled(
-        &mut self,
-        s: &'m StmtFor,
-        mut items: std::vec::IntoIter<Value<'m>>,
-    ) -> Res<Flow<'m>> {
-        while let Some(item) = items.next() {
-            self.step()?;
-            self.assign(&s.target, item, false)?;
-            match self.in_host_loop(|lower| with_stack(|| lower.body(&s.body, false)))? {
-                Flow::Next | Flow::Continue => {}
-                Flow::Break => break,
-                Flow::Returned(value) => return Ok(Flow::Returned(value)),
-                // What is left of the loop is done on the way that has not returned.
-                Flow::Maybe(flag, value) => {
-                    return self.unless_returned(flag, value, |lower| lower.unrolled(s, items));
-                }
-            }
-        }
-        Ok(Flow::Next)
-    }
-
     /// Bounds and step in one integer type; a negative constant step counts down.
     fn counted(&mut self, range: &RangeValue<'m>) -> Res<Counted> {
         let mut dtype = DType::Int32;

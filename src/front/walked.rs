@@ -33,6 +33,15 @@ impl<'m> Lower<'m> {
         flow
     }
 
+    /// A loop that is walked once for each item.
+    pub(crate) fn unrolled(
+        &mut self,
+        s: &'m StmtFor,
+        items: std::vec::IntoIter<Value<'m>>,
+    ) -> Res<Flow<'m>> {
+        self.go_through(s, &mut Source::Fixed(items))
+    }
+
     fn go_through(&mut self, s: &'m StmtFor, source: &mut Source<'m>) -> Res<Flow<'m>> {
         while let Some(item) = self.next(source, &s.iter)? {
             self.step()?;

@@ -223,8 +223,11 @@ pub fn pieces(layout: &LinearLayout, elem_bytes: u32) -> Option<Pieces> {
         column.is_power_of_two() && (is_beside || common().rows * columns <= column)
     };
     let between: u32 = registers.iter().filter(|column| tells(column)).sum();
-    let count = block.elements() / shape.elements();
-    if u64::from(between.count_ones()) != u64::from(count.ilog2()) {
+    // As many of each as pieces stand beside and below each other.
+    let below = block.extent(0) / shape.extent(0);
+    let has_all = between % columns == columns - beside
+        && u64::from((between / columns).count_ones()) == u64::from(below.ilog2());
+    if !has_all {
         return None;
     }
     let kept: Vec<u32> = (0..32)
@@ -428,5 +431,16 @@ mod tests {
             }
             assert!(seen.iter().all(|&times| times == 1), "{extents:?}");
         }
+    }
+
+    #[test]
+    fn blocks_whose_columns_are_those_of_groups_have_no_pieces() {
+        let sums = accumulator(shape(&[128, 256]), 8).expect("a layout of sums");
+        let turned = sums.permute(&[1, 0]);
+        assert_eq!(piece(turned.shape(), 2, 8), Some(shape(&[128, 64])));
+        assert_eq!(pieces(&turned, 2), None);
+        // Of one group the columns of other instructions are in registers.
+        let sums = accumulator(shape(&[128, 128]), 4).expect("a layout of sums");
+        assert!(pieces(&sums.permute(&[1, 0]), 2).is_some());
     }
 }

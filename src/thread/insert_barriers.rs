@@ -214,6 +214,11 @@ impl Pending {
 /// Most groups of products, and of boxes, that are distinguished.
 const MOST_GROUPS: u32 = 8;
 
+/// Who waits for two stores of boxes, and how many groups may be left under way behind both.
+fn both(a: (Waiters, u32), b: (Waiters, u32)) -> (Waiters, u32) {
+    (a.0.max(b.0), a.1.min(b.1))
+}
+
 /// What is read by groups when one more of them is closed.
 fn older(reading: &BTreeSet<(Slot, u32)>) -> BTreeSet<(Slot, u32)> {
     let older = reading
@@ -477,13 +482,11 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
         AccessSpace::Shared(_) | AccessSpace::Log => false,
     };
     let is_whole = publishes(data) || accesses.iter().any(meets_boxes);
-    let met: Vec<(Waiters, u32)> = accesses.iter().filter_map(meets_bytes).collect();
-    let sent_from = met.iter().map(|&(waiters, _)| waiters).max();
-    let left = met.iter().map(|&(_, left)| left).min();
-    let bulk = pending.wait_for_boxes(left, is_whole);
+    let sent_from = accesses.iter().filter_map(meets_bytes).reduce(both);
+    let bulk = pending.wait_for_boxes(sent_from.map(|(_, left)| left), is_whole);
     if let Some((how, _)) = bulk {
-        let all = how == BulkWait::Whole;
-        barrier = barrier.max(if all { Some(Waiters::All) } else { sent_from });
+        let all = (how == BulkWait::Whole).then_some(Waiters::All);
+        barrier = barrier.max(all.or(sent_from.map(|(waiters, _)| waiters)));
     }
     let fence = barrier.is_some() && !pending.unfenced.is_disjoint(&facts.by_engines);
     match barrier {
@@ -561,10 +564,7 @@ impl Pending {
             };
             Some((waiters?, age.saturating_sub(1)))
         };
-        let met: Vec<(Waiters, u32)> = self.sending.iter().filter_map(meets).collect();
-        let waiters = met.iter().map(|&(waiters, _)| waiters).max()?;
-        let left = met.iter().map(|&(_, left)| left).min()?;
-        Some((waiters, left))
+        self.sending.iter().filter_map(meets).reduce(both)
     }
 
     /// Waits for boxes that are on their way, if there are any: until the slots of all groups but so many have been read, or for all of it.

@@ -40,8 +40,9 @@ impl ResourcePlan {
         reserved: 0,
     };
 
-    /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first pieces, then loops over programs, then boxes that are stored, then
-    /// operands, then entries of rings. What is reserved is all that is no ring, and grows with each plan, until no ring has an entry to spare.
+    /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first pieces, then loops over programs, then
+    /// boxes that are stored, then operands, then entries of rings. What is reserved is all that is no ring, and grows with each plan,
+    /// until no ring has an entry to spare.
     pub(crate) fn less(self, tile: &TileFunction, needed: u32, limit: u32) -> Option<ResourcePlan> {
         let in_pieces = |(_, inst)| tile.dfg.insts[inst].stages().is_some();
         if self.pieces && tile.insts_with(TileOp::TensorStore).any(in_pieces) {
