@@ -6,7 +6,7 @@
 //! cargo run --release --features cuda --example launch_cost -- tune         # the autotuner on 24 configurations
 //! cargo run --release --features cuda --example launch_cost -- throughput   # kernels compiled in a second
 //! cargo run --release --features cuda --example launch_cost -- count N      # N launches and nothing else, for callgrind
-//! cargo run --release --features cuda --example launch_cost -- count N maps # of a product with three tensor maps; `moved`: of others each time, `resized`: of other extents
+//! cargo run --release --features cuda --example launch_cost -- count N maps # of a product with three tensor maps; `moved`: of others each time, `resized`: of 125 extents in turn
 //! ```
 
 #![expect(
@@ -67,9 +67,9 @@ fn main() -> Outcome<()> {
         ["throughput"] => throughput(),
         ["first", dir] => first_launches(Path::new(dir)),
         ["count", n] => count(n.parse()?),
-        ["count", n, "maps"] => count_products(n.parse()?, 0),
-        ["count", n, "moved"] => count_products(n.parse()?, 2),
-        ["count", n, "resized"] => count_products(n.parse()?, 1),
+        ["count", n, "maps"] => count_products(n.parse()?, Others::None),
+        ["count", n, "moved"] => count_products(n.parse()?, Others::Matrices),
+        ["count", n, "resized"] => count_products(n.parse()?, Others::Extents),
         _ => {
             correct()?;
             launch_costs()?;
@@ -246,7 +246,7 @@ fn ptx_of_product() -> Outcome<String> {
         let product = Product::new(device)?;
         product
             .kernel
-            .prepare(product.args(0), &Deadline::default())?;
+            .prepare(product.args(Others::None, 0), &Deadline::default())?;
         Ok(())
     })
 }
@@ -324,11 +324,22 @@ fn launch_costs() -> Outcome<()> {
     Ok(())
 }
 
-/// A product of matrices whose operands and result the copy engine moves, where there is one, and two lists of arguments of which
-/// nothing is the same.
+/// A product of matrices whose operands and result the copy engine moves, where there is one.
 struct Product {
     kernel: Kernel,
     buffers: [Buffer<half::f16>; 6],
+}
+
+/// What is not the same in each launch of a product.
+#[derive(Clone, Copy, PartialEq)]
+enum Others {
+    None,
+    /// Two lists of matrices, in turn.
+    Matrices,
+    /// Those, and two lists of extents with them.
+    TwoExtents,
+    /// Two lists of matrices and 125 of extents.
+    Extents,
 }
 
 impl Product {
@@ -349,21 +360,25 @@ impl Product {
         Ok(Product { kernel, buffers })
     }
 
-    /// Arguments of the list `which`: 0, 1 of other matrices with other extents, 2 of those others with the extents of 0.
-    fn args(&self, which: usize) -> impl Args {
-        let [x, y, out] =
-            [0, 1, 2].map(|i| Arg::from(&self.buffers[3 * usize::from(which != 0) + i]));
-        let extent = if which == 1 { 128 } else { 64 };
-        (x, y, out, extent, extent, extent)
+    /// Arguments of launch `which`.
+    fn args(&self, others: Others, which: usize) -> impl Args {
+        let second = which % 2 != 0 && others != Others::None;
+        let [x, y, out] = [0, 1, 2].map(|i| Arg::from(&self.buffers[3 * usize::from(second) + i]));
+        // Multiples of 16, so that one kernel serves all.
+        let [m, n, k] = match others {
+            Others::None | Others::Matrices => [64; 3],
+            Others::TwoExtents => [if second { 128 } else { 64 }; 3],
+            Others::Extents => [1, 5, 25].map(|n| 64 + 16 * (which / n % 5) as i32),
+        };
+        (x, y, out, m, n, k)
     }
 
-    fn launch(&self, stream: &Stream, which: usize) -> Outcome<()> {
-        Ok(self.kernel.launch(stream, 1, self.args(which))?)
+    fn launch(&self, stream: &Stream, others: Others, which: usize) -> Outcome<()> {
+        Ok(self.kernel.launch(stream, 1, self.args(others, which))?)
     }
 }
 
-/// Launches of a kernel with three tensor maps: with the arguments of the last launch, with other matrices each time, and with others of
-/// other extents, beside the driver's own launch of an empty kernel with the same parameters.
+/// Launches of a kernel with three tensor maps beside the driver's own launch of an empty kernel with the same parameters.
 fn launches_with_maps() -> Outcome<()> {
     let device = device(None);
     let Some(context) = device.as_driver() else {
@@ -387,19 +402,24 @@ fn launches_with_maps() -> Outcome<()> {
     raw.zeros = params;
     println!("product with three tensor maps, us a launch, median of {BURSTS} bursts of {BURST}");
     println!(
-        "| round | raw | the same | more | other matrices | more | other extents, too | more |"
+        "| round | raw | the same | more | other matrices | more | two extents, too | more | 125 extents | more |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     for round in 1..=5 {
         print!("| {round}");
-        for other in [0, 2, 1] {
+        for others in [
+            Others::None,
+            Others::Matrices,
+            Others::TwoExtents,
+            Others::Extents,
+        ] {
             let mut which = 0;
             let launch = || {
-                which = if which == 0 { other } else { 0 };
-                product.launch(&stream, which)
+                which += 1;
+                product.launch(&stream, others, which)
             };
             let [raw, ours, more] = per_launch(&stream, || raw.launch(handle), launch)?;
-            if other == 0 {
+            if others == Others::None {
                 print!(" | {raw:.3}");
             }
             print!(" | {ours:.3} | {more:+.3}");
@@ -674,12 +694,12 @@ fn count(n: usize) -> Outcome<()> {
 }
 
 /// The same of a product with three tensor maps, in turns with the arguments of list 0 and with these.
-fn count_products(n: usize, other: usize) -> Outcome<()> {
+fn count_products(n: usize, others: Others) -> Outcome<()> {
     let device = device(None);
     let product = Product::new(&device)?;
     let stream = device.stream();
     for i in 0..n {
-        product.launch(&stream, black_box(i % 2 * other))?;
+        product.launch(&stream, others, black_box(i))?;
     }
     Ok(())
 }

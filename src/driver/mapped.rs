@@ -49,34 +49,31 @@ impl PreparedWithMaps {
     /// # Errors
     ///
     /// Those of [`Prepared::launch`].
-    pub fn launch<'w, 'm>(
+    #[inline(always)]
+    pub fn launch(
         &self,
         grid: [u32; 3],
         stream: &Stream,
-        words: impl Iterator<Item = &'w u64>,
-        maps: impl Iterator<Item = &'m TensorMap>,
+        words: &[u64],
+        maps: &[TensorMap],
     ) -> Result<(), DriverError> {
-        let room = self.words + self.maps;
-        if room > INLINE {
-            return self.launch_many(grid, stream, &mut words.map(from_ref), &mut maps.map(place));
+        let count = words.len() + maps.len();
+        if (words.len(), maps.len()) != (self.words, self.maps) {
+            return Err(self.other_count(count));
         }
         // As in `Prepared::launch`: what lies behind the last is not read. A vector would cost three times as much.
         let mut places = [const { MaybeUninit::<*const u64>::uninit() }; INLINE];
-        let mut count = 0;
-        let mut put = |place: *const u64| {
-            if let Some(to) = places.get_mut(count) {
-                to.write(place);
-            }
-            count += 1;
+        let Some((of_words, of_maps)) = places[..].split_at_mut_checked(words.len()) else {
+            return self.launch_many(grid, stream, words, maps);
         };
-        let mut of_words = 0;
-        words.for_each(|word| {
-            put(from_ref(word));
-            of_words += 1;
-        });
-        maps.for_each(|map| put(place(map)));
-        if (of_words, count) != (self.words, room) {
-            return Err(self.other_count(count));
+        if of_maps.len() < maps.len() {
+            return self.launch_many(grid, stream, words, maps);
+        }
+        for (place, word) in of_words.iter_mut().zip(words) {
+            place.write(from_ref(word));
+        }
+        for (place, map) in of_maps.iter_mut().zip(maps) {
+            place.write(map.place().cast());
         }
         self.start(grid, stream, places.as_ptr().cast(), count)
     }
@@ -87,18 +84,17 @@ impl PreparedWithMaps {
         &self,
         grid: [u32; 3],
         stream: &Stream,
-        words: &mut dyn Iterator<Item = *const u64>,
-        maps: &mut dyn Iterator<Item = *const u64>,
+        words: &[u64],
+        maps: &[TensorMap],
     ) -> Result<(), DriverError> {
-        let mut places: Vec<*const u64> = words.collect();
-        let words = places.len();
-        places.extend(maps);
-        if (words, places.len() - words) != (self.words, self.maps) {
-            return Err(self.other_count(places.len()));
-        }
+        let words = words.iter().map(from_ref);
+        let places: Vec<*const u64> = words
+            .chain(maps.iter().map(|map| map.place().cast()))
+            .collect();
         self.start(grid, stream, places.as_ptr(), places.len())
     }
 
+    #[inline(always)]
     fn start(
         &self,
         grid: [u32; 3],
@@ -120,9 +116,4 @@ impl PreparedWithMaps {
             got,
         }
     }
-}
-
-/// Where a map lies.
-fn place(map: &TensorMap) -> *const u64 {
-    map.place().cast()
 }

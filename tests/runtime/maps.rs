@@ -353,6 +353,8 @@ mod stub {
                 (2, odd, x, 96, 4),
                 (2, odd, x, 96, 4),
                 (2, y, x, 96, 4),
+                (2, y, x, 64, 4),
+                (2, x, x, 64, 0),
                 (0, y, x, 7, 3),
             ] {
                 let launched = kernel.launch(&device.stream(), grid, (x, out, n, from));
@@ -374,13 +376,14 @@ mod stub {
         let expected = [
             "assemble", "load", "encode", mapped, // the first
             mapped, mapped, "move", mapped, // another tensor
-            "move", mapped, // another place in it
+            "encode", mapped, // another place in it, which is another number
             "encode", mapped, // another extent
             mapped, // a grid that changes nothing
             "assemble", "load", plain, plain, // more programs than maps are for
             plain, // a place that is not aligned
             "encode", mapped, plain, plain, // a tensor that is not
-            "encode", mapped,
+            "encode", mapped, // what was launched before is kept
+            mapped, "move", mapped,
         ];
         assert_eq!(lines, expected, "{log}");
         // Numbers of 32 bits; no interleaving, no swizzle, 128 bytes for the cache, zeros outside.

@@ -137,16 +137,14 @@ impl Executable {
             return Ok(());
         }
         let raw = stream.driver()?;
-        let begin = || match &self.log {
-            Some(log) => log.begin(&kernel.device, raw),
-            None => Ok(()),
+        let Some(parameters) = mapped.parameters(self, grid, args) else {
+            return kernel.launch_plain(classes, grid, stream, args, deadline);
         };
-        match mapped.launch(self, grid, raw, args, begin) {
-            Some(launched) => {
-                launched?.map_err(|error| kernel.device.failed(Some(&kernel.name), error))
-            }
-            None => kernel.launch_plain(classes, grid, stream, args, deadline),
+        if let Some(log) = &self.log {
+            log.begin(&kernel.device, raw)?;
         }
+        let launched = mapped.launch(&parameters, raw);
+        launched.map_err(|error| kernel.device.failed(Some(&kernel.name), error))
     }
 
     /// What the last launch printed and asserted, a line each, after everything in the stream.

@@ -1,13 +1,14 @@
 //! Tensor maps of the last launches on a GPU, kept: they are made anew when what they depend on is not what it was.
 //!
-//! A kernel keeps the maps of its last launches in a few places, of which each thread tries its own first, so that threads
-//! with tensors of their own do not undo each other's. What is kept there is found by the arguments that the maps depend on:
-//! comparing those is all that a launch like the last one costs. Where tensors of the same extents lie elsewhere, the driver changes
+//! A kernel keeps the parameters of its last launches in a few places. A launch like the last one compares its arguments, and
+//! that is all. Where others go is told by the numbers that their maps depend on, so that launches with a few shapes in turn find the
+//! maps of theirs. Where tensors of the same extents lie elsewhere, the driver changes
 //! their addresses alone, and no condition is looked at again, as none is about addresses. A launch allocates nothing, unless more
 //! threads than there are places launch one kernel at the same time.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use smallvec::SmallVec;
 
@@ -19,12 +20,11 @@ use crate::driver::{
 use crate::ir::map_recipe::{MapRecipe, NumberList, Resolved};
 
 use crate::runtime::api::argument::Arg;
-use crate::runtime::api::error::RuntimeError;
 use crate::runtime::execute::executable::Executable;
 use crate::runtime::execute::tensor_maps::{self, Integer};
 
-/// Places for maps.
-const PLACES: usize = 8;
+/// Places for parameters: a power of two.
+const PLACES: usize = 16;
 
 /// A kernel that takes tensor maps, ready to be launched.
 #[derive(Debug)]
@@ -32,38 +32,94 @@ pub(in crate::runtime) struct Mapped {
     prepared: PreparedWithMaps,
     /// What the recipes are made of; none where one of them has no map.
     numbers: Option<NumberList>,
-    /// The arguments of integer type that the numbers are made of, by their places, and how each is read, by parameter.
+    /// How each parameter of integer type is read.
+    integers: Vec<Option<Integer>>,
+    /// The parameters that the numbers are made of.
     inputs: SmallVec<[u16; 16]>,
-    integers: Vec<Option<(u16, Integer)>>,
-    /// The arguments that point into the tensors, one for each recipe.
+    /// The parameters that point into the tensors, one for each recipe.
     bases: SmallVec<[u16; 4]>,
+    /// Parameters before the maps.
+    words: usize,
     /// Whether the numbers depend on the grid.
     reads_grid: bool,
     /// CTAs of a persistent kernel that the device executes at a time.
     resident: u32,
     places: [Mutex<Last>; PLACES],
+    /// The place of the last launch that was not like the one before it.
+    recent: AtomicUsize,
 }
 
-/// The maps of a launch.
+/// A launch.
 #[derive(Debug, Default)]
 struct Last {
-    /// The integers and the grid that they are of.
-    key: Vec<u64>,
-    /// The addresses that the kernel was given, one for each recipe; none at first.
-    bases: Vec<u64>,
+    /// Its programs; none at first.
+    grid: [u32; 3],
+    /// Its CTAs, or none where the kernel without maps did the work.
+    ctas: Option<[u32; 3]>,
+    /// The words of its parameters: arguments, and behind them numbers of programs if the kernel is persistent.
+    words: Vec<u64>,
     /// What the numbers were.
     numbers: Vec<i64>,
-    /// One for each recipe, or none where the kernel without maps does the work.
-    maps: Vec<(Resolved, TensorMap)>,
+    /// One for each recipe, or none where there are no maps.
+    resolved: Vec<Resolved>,
+    /// The maps of these.
+    maps: Vec<TensorMap>,
 }
 
-/// A number of the running thread.
-fn thread() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+/// The parameters of a launch, which are no other launch's until this goes.
+pub(in crate::runtime) struct Parameters<'m> {
+    ctas: [u32; 3],
+    last: Kept<'m>,
+}
+
+/// Where the parameters of a launch are.
+enum Kept<'m> {
+    Place(MutexGuard<'m, Last>),
+    /// Where other launches are at all places.
+    Own(Box<Last>),
+}
+
+impl Deref for Kept<'_> {
+    type Target = Last;
+
+    #[inline(always)]
+    fn deref(&self) -> &Last {
+        match self {
+            Kept::Place(last) => last,
+            Kept::Own(last) => last,
+        }
     }
-    NUMBER.with(|number| *number)
+}
+
+impl DerefMut for Kept<'_> {
+    fn deref_mut(&mut self) -> &mut Last {
+        match self {
+            Kept::Place(last) => last,
+            Kept::Own(last) => last,
+        }
+    }
+}
+
+/// The words of a launch's parameters that are arguments.
+#[derive(Clone, Copy)]
+struct Words<'a> {
+    args: &'a [Arg<'a>],
+    /// For each parameter the argument that it takes.
+    params: &'a [u16],
+}
+
+impl Words<'_> {
+    #[inline]
+    fn get(self, param: u16) -> u64 {
+        self.args[usize::from(self.params[usize::from(param)])].bits
+    }
+
+    #[inline]
+    fn iter(&self) -> impl Iterator<Item = u64> {
+        self.params
+            .iter()
+            .map(|&at| self.args[usize::from(at)].bits)
+    }
 }
 
 impl Mapped {
@@ -88,20 +144,24 @@ impl Mapped {
         let base = |recipe: &MapRecipe| {
             let index = recipe.base as usize;
             let is_pointer = meta.params.get(index)?.kind == ParamKind::Pointer;
-            params.get(index).copied().filter(|_| is_pointer)
+            u16::try_from(index)
+                .ok()
+                .filter(|_| is_pointer && index < params.len())
         };
         let bases: Option<SmallVec<[u16; 4]>> = meta.maps.iter().map(base).collect();
         let numbers = NumberList::new(&meta.maps).ok();
         let numbers = numbers.filter(|_| bases.is_some());
-        let inputs = params.iter().zip(&used).filter(|&(_, &used)| used);
-        let integers = params.iter().zip(&meta.params);
         let mapped = Mapped {
             prepared,
-            places: std::array::from_fn(|_| Mutex::default()),
-            inputs: inputs.map(|(&at, _)| at).collect(),
-            integers: integers
-                .map(|(&at, param)| Some((at, Integer::of(param)?)))
+            places: Default::default(),
+            recent: AtomicUsize::new(0),
+            words: params.len() + if meta.persistent { 3 } else { 0 },
+            inputs: (0..)
+                .zip(&used)
+                .filter(|&(_, &used)| used)
+                .map(|(at, _)| at)
                 .collect(),
+            integers: meta.params.iter().map(Integer::of).collect(),
             bases: bases.unwrap_or_default(),
             numbers,
             reads_grid,
@@ -109,10 +169,22 @@ impl Mapped {
         };
         for place in &mapped.places {
             if let Ok(mut place) = place.lock() {
-                place.make_room(&mapped);
+                *place = mapped.room();
             }
         }
         mapped
+    }
+
+    /// Room for whatever a launch leaves, so that none allocates.
+    fn room(&self) -> Last {
+        let maps = self.bases.len();
+        Last {
+            words: vec![0; self.words],
+            numbers: Vec::with_capacity(self.numbers.as_ref().map_or(0, NumberList::len)),
+            resolved: Vec::with_capacity(maps),
+            maps: Vec::with_capacity(maps),
+            ..Last::default()
+        }
     }
 
     /// The kernel on the device.
@@ -120,77 +192,102 @@ impl Mapped {
         &self.prepared
     }
 
-    /// Launches with the maps of these arguments, after `before`; none where there are no such maps and the kernel without
-    /// must be launched.
-    pub(in crate::runtime) fn launch(
-        &self,
+    /// The parameters of a launch with these arguments; none where there are no such maps and the kernel without must be launched.
+    #[inline(always)]
+    pub(in crate::runtime) fn parameters<'m>(
+        &'m self,
         executable: &Executable,
         grid: [u32; 3],
-        stream: &Stream,
         args: &[Arg<'_>],
-        before: impl FnOnce() -> Result<(), RuntimeError>,
-    ) -> Option<Result<Result<(), DriverError>, RuntimeError>> {
-        let Executable { meta, params, .. } = executable;
-        let first = thread();
-        let free = (0..PLACES).find_map(|i| match self.places[(first + i) % PLACES].try_lock() {
+    ) -> Option<Parameters<'m>> {
+        let words = Words {
+            args,
+            params: &executable.params,
+        };
+        let recent = self.recent.load(Ordering::Relaxed);
+        let found = self
+            .try_place(recent)
+            .filter(|last| last.is_of(grid, words));
+        let last = match found {
+            Some(last) => Kept::Place(last),
+            None => self.find(executable, grid, words),
+        };
+        executable
+            .is_plain
+            .store(last.ctas.is_none(), Ordering::Relaxed);
+        last.ctas.map(|ctas| Parameters { ctas, last })
+    }
+
+    /// Launches with such parameters.
+    #[inline(always)]
+    pub(in crate::runtime) fn launch(
+        &self,
+        parameters: &Parameters<'_>,
+        stream: &Stream,
+    ) -> Result<(), DriverError> {
+        let Parameters { ctas, last } = parameters;
+        self.prepared.launch(*ctas, stream, &last.words, &last.maps)
+    }
+
+    /// A place, if no other launch is there.
+    #[inline(always)]
+    fn try_place(&self, place: usize) -> Option<MutexGuard<'_, Last>> {
+        match self.places[place % PLACES].try_lock() {
             Ok(last) => Some(last),
             Err(TryLockError::Poisoned(last)) => Some(last.into_inner()),
             Err(TryLockError::WouldBlock) => None,
-        });
-        let (mut free, mut own) = (free, Last::default());
-        let last = free.as_deref_mut().unwrap_or(&mut own);
-        let is_done = match self.is_same(last, grid, args) {
-            true if self.is_there(last, args) => true,
-            true if last.maps.len() == meta.maps.len() => {
-                self.move_all(last, &meta.maps, args).is_some()
-            }
-            _ => self.make(last, &meta.maps, grid, args).is_some(),
-        };
-        if !is_done {
-            // Known of a launch like this one.
-            last.maps.clear();
-            last.bases.clear();
-            last.bases.extend(self.addresses(args));
         }
+    }
+
+    /// The place of a launch that is not the one before, with its parameters.
+    #[inline(never)]
+    fn find(&self, executable: &Executable, grid: [u32; 3], words: Words<'_>) -> Kept<'_> {
+        // Extents and strides differ by multiples of powers of two: the product's upper bits tell them apart.
+        let mix = |hash: u64, &at: &u16| {
+            (hash.rotate_left(5) ^ words.get(at)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        let first = (self.inputs.iter().fold(0, mix) >> 32) as usize;
+        let mut free = (first..first + PLACES).filter_map(|i| Some((i, self.try_place(i)?)));
+        let mut kept = match free.next() {
+            Some((place, last)) => {
+                self.recent.store(place, Ordering::Relaxed);
+                Kept::Place(last)
+            }
+            None => Kept::Own(Box::new(self.room())),
+        };
+        let last = &mut *kept;
+        if !last.is_of(grid, words) {
+            self.update(last, &executable.meta, grid, words);
+        }
+        kept
+    }
+
+    /// Makes what is kept of a launch that of another one.
+    #[inline(never)]
+    fn update(&self, last: &mut Last, meta: &KernelMeta, grid: [u32; 3], words: Words<'_>) {
+        let is_kept = |&at: &u16| last.words[usize::from(at)] == words.get(at);
+        let is_same = last.grid[0] != 0
+            && (last.grid == grid || !self.reads_grid)
+            && self.inputs.iter().all(is_kept);
         let has_maps = last.maps.len() == meta.maps.len();
-        let ctas = meta.ctas(grid, self.resident).filter(|_| has_maps);
-        executable.is_plain.store(ctas.is_none(), Ordering::Relaxed);
-        let ctas = ctas?;
+        let are_made = match is_same {
+            // There are none for a launch like this one either.
+            true if !has_maps && self.bases.iter().all(is_kept) => None,
+            true if has_maps => self.move_all(last, &meta.maps, words),
+            _ => self.make(last, &meta.maps, grid, words),
+        };
+        if are_made.is_none() {
+            last.resolved.clear();
+            last.maps.clear();
+        }
         let programs = grid.map(u64::from);
-        let words = params.iter().map(|&at| &args[usize::from(at)].bits);
-        let words = words.chain(programs.iter().filter(|_| meta.persistent));
-        let maps = last.maps.iter().map(|(_, map)| map);
-        Some(before().map(|()| self.prepared.launch(ctas, stream, words, maps)))
-    }
-
-    /// What the numbers of the maps of a launch depend on.
-    fn key<'k>(&'k self, grid: [u32; 3], args: &'k [Arg<'_>]) -> impl Iterator<Item = u64> + 'k {
-        let inputs = self.inputs.iter().map(|&at| args[usize::from(at)].bits);
-        let grid = grid.into_iter().filter(|_| self.reads_grid);
-        inputs.chain(grid.map(u64::from))
-    }
-
-    fn is_same(&self, last: &Last, grid: [u32; 3], args: &[Arg<'_>]) -> bool {
-        // Part by part: the same by one iterator over both costs three times as much.
-        let (numbers, extents) = last.key.split_at(self.inputs.len().min(last.key.len()));
-        let is_input = |(number, &at): (&u64, &u16)| *number == args[usize::from(at)].bits;
-        !last.bases.is_empty()
-            && numbers.iter().zip(&self.inputs).all(is_input)
-            && extents
-                .iter()
-                .zip(grid)
-                .all(|(&kept, extent)| kept == u64::from(extent))
-    }
-
-    /// Whether the tensors lie where they did.
-    fn is_there(&self, last: &Last, args: &[Arg<'_>]) -> bool {
-        let mut bases = last.bases.iter().zip(&self.bases);
-        bases.all(|(&base, &at)| base == args[usize::from(at)].bits)
-    }
-
-    /// Where the tensors lie.
-    fn addresses<'k>(&'k self, args: &'k [Arg<'_>]) -> impl Iterator<Item = u64> + 'k {
-        self.bases.iter().map(|&at| args[usize::from(at)].bits)
+        for (kept, word) in last.words.iter_mut().zip(words.iter().chain(programs)) {
+            *kept = word;
+        }
+        last.grid = grid;
+        last.ctas = meta
+            .ctas(grid, self.resident)
+            .filter(|_| are_made.is_some());
     }
 
     /// Makes the maps of a launch whose numbers are not those of the last one; none where some map is not to be had.
@@ -199,23 +296,23 @@ impl Mapped {
         last: &mut Last,
         recipes: &[MapRecipe],
         grid: [u32; 3],
-        args: &[Arg<'_>],
+        words: Words<'_>,
     ) -> Option<()> {
-        last.key.clear();
-        last.key.extend(self.key(grid, args));
-        last.bases.clear();
-        last.bases.extend(self.addresses(args));
         let list = self.numbers.as_ref()?;
         let param = |index: u32| {
-            let (at, integer) = (*self.integers.get(index as usize)?)?;
-            Some(integer.number(args[usize::from(at)].bits))
+            let integer = (*self.integers.get(index as usize)?)?;
+            Some(integer.number(words.get(u16::try_from(index).ok()?)))
         };
         list.eval(param, grid, &mut last.numbers)?;
         for (i, recipe) in recipes.iter().enumerate() {
-            let map = list.resolve(i, recipe, *last.bases.get(i)?, &last.numbers)?;
-            match last.maps.get_mut(i) {
-                Some(kept) => again(recipe, &map, kept)?,
-                None => last.maps.push((map, encode(recipe, &map)?)),
+            let base = words.get(*self.bases.get(i)?);
+            let map = list.resolve(i, recipe, base, &last.numbers)?;
+            match (last.resolved.get_mut(i), last.maps.get_mut(i)) {
+                (Some(resolved), Some(kept)) => again(recipe, &map, resolved, kept)?,
+                _ => {
+                    last.maps.push(encode(recipe, &map)?);
+                    last.resolved.push(map);
+                }
             }
         }
         Some(())
@@ -223,14 +320,12 @@ impl Mapped {
 
     /// Makes the maps of a launch whose tensors lie elsewhere and are otherwise those of the last one; none where some map is not to
     /// be had.
-    fn move_all(&self, last: &mut Last, recipes: &[MapRecipe], args: &[Arg<'_>]) -> Option<()> {
-        let recipes = recipes.iter().zip(self.addresses(args));
-        let kept = last.maps.iter_mut().zip(&mut last.bases);
-        for ((recipe, to), (kept, base)) in recipes.zip(kept) {
-            if *base != to {
-                let map = kept.0.moved(*base, to)?;
-                again(recipe, &map, kept)?;
-                *base = to;
+    fn move_all(&self, last: &mut Last, recipes: &[MapRecipe], words: Words<'_>) -> Option<()> {
+        let kept = last.resolved.iter_mut().zip(&mut last.maps);
+        for ((recipe, &at), (resolved, map)) in recipes.iter().zip(&self.bases).zip(kept) {
+            let (from, to) = (last.words[usize::from(at)], words.get(at));
+            if from != to {
+                again(recipe, &resolved.moved(from, to)?, resolved, map)?;
             }
         }
         Some(())
@@ -238,29 +333,34 @@ impl Mapped {
 }
 
 impl Last {
-    /// Room for whatever a launch leaves, so that none allocates.
-    fn make_room(&mut self, mapped: &Mapped) {
-        let count = mapped.bases.len();
-        self.key.reserve(mapped.inputs.len() + 3);
-        self.bases.reserve(count);
-        self.maps.reserve(count);
-        self.numbers
-            .reserve(mapped.numbers.as_ref().map_or(0, NumberList::len));
+    /// Whether it is a launch with these words.
+    #[inline]
+    fn is_of(&self, grid: [u32; 3], words: Words<'_>) -> bool {
+        self.grid == grid
+            && words
+                .iter()
+                .zip(&self.words)
+                .all(|(word, &kept)| word == kept)
     }
 }
 
 /// Makes another map of a recipe of one that was made before; none if there is none.
-fn again(recipe: &MapRecipe, map: &Resolved, kept: &mut (Resolved, TensorMap)) -> Option<()> {
+fn again(
+    recipe: &MapRecipe,
+    map: &Resolved,
+    resolved: &mut Resolved,
+    kept: &mut TensorMap,
+) -> Option<()> {
     let moved = Resolved {
         base: map.base,
-        ..kept.0
+        ..*resolved
     };
-    let is_done = kept.0 == *map
-        || moved == *map && kept.1.set_address(RawPtr::from_parts(map.base, 0)).is_ok();
+    let is_done = *resolved == *map
+        || moved == *map && kept.set_address(RawPtr::from_parts(map.base, 0)).is_ok();
     if !is_done {
-        kept.1 = encode(recipe, map)?;
+        *kept = encode(recipe, map)?;
     }
-    kept.0 = *map;
+    *resolved = *map;
     Some(())
 }
 
