@@ -110,3 +110,14 @@ pub const BENCH_BYTES: usize = 1 << 34;
 pub const RUN_LINE_PROGRAMS: u64 = 1 << 20;
 /// Warp instructions of the emulator for a `; run:` line that says nothing else.
 pub const RUN_LINE_STEPS: u64 = 1 << 24;
+/// More bytes than the memory of any GPU has.
+const MOST_BYTES: u64 = 1 << 39;
+
+/// A list with room for so many items; none where the host has no room for them, or where they take more than any GPU has: a host
+/// that promises whatever it is asked for would end the process once they are written.
+pub(crate) fn list_with_room<T>(len: usize) -> Option<Vec<T>> {
+    let bytes = len.checked_mul(size_of::<T>())?;
+    let mut list = Vec::new();
+    let is_given = bytes as u64 <= MOST_BYTES && list.try_reserve_exact(len).is_ok();
+    is_given.then_some(list)
+}

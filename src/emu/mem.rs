@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::error::MemoryError;
+use crate::limits::list_with_room;
 
 /// Where shared memory starts in its own space. Not zero, so that a null pointer is caught; a
 /// multiple of the largest alignment that anything asks for.
@@ -97,9 +98,8 @@ impl Region {
 
     /// As [`Region::new`]; none if the host has no memory for it.
     fn try_new(base: u64, bytes: usize) -> Option<Region> {
-        let (mut data, mut bits) = (Vec::new(), Vec::new());
-        data.try_reserve_exact(bytes).ok()?;
-        bits.try_reserve_exact(bytes.div_ceil(64)).ok()?;
+        let mut data = list_with_room(bytes)?;
+        let mut bits = list_with_room(bytes.div_ceil(64))?;
         data.resize(bytes, POISON);
         bits.resize(bytes.div_ceil(64), 0);
         Some(Region {
@@ -473,7 +473,7 @@ mod tests {
             .expect("inside the allocation");
         assert_eq!(memory.read(a + 98, 2), Ok(vec![7, 8]));
         assert!(memory.write(a + 99, &[7, 8]).is_err());
-        for bytes in [usize::MAX, usize::MAX / 2, 1 << 46] {
+        for bytes in [usize::MAX, usize::MAX / 2, 1 << 46, 1 << 42] {
             assert_eq!(
                 memory.try_alloc(bytes),
                 Err(MemoryError::TooLarge { bytes })

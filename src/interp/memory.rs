@@ -8,6 +8,7 @@ use super::error::InterpErrorKind;
 use super::races::{AccessKind, AccessLog, ElementAccess, Known};
 use crate::device_print::{Log, Record};
 use crate::ir::attrs::MemOrder;
+use crate::limits::list_with_room;
 
 /// Address of the first buffer; small numbers taken for pointers hit nothing.
 const FIRST_ADDRESS: u64 = 0x10_0000_0000;
@@ -104,11 +105,9 @@ impl Memory {
             Some(last) => (last.start + last.bytes.len() as u64 + GUARD).next_multiple_of(ALIGN),
             None => FIRST_ADDRESS,
         };
-        let (mut data, mut written) = (Vec::new(), Vec::new());
-        let reserved = data
-            .try_reserve_exact(bytes)
-            .and_then(|()| written.try_reserve_exact(bytes));
-        reserved.map_err(|_| MemoryError::TooLarge { bytes })?;
+        let too_large = || MemoryError::TooLarge { bytes };
+        let mut data = list_with_room(bytes).ok_or_else(too_large)?;
+        let mut written = list_with_room(bytes).ok_or_else(too_large)?;
         data.resize(bytes, POISON);
         written.resize(bytes, false);
         self.buffers.push(Buffer {
@@ -414,7 +413,7 @@ mod tests {
             )
         );
         assert!(memory.write(0, &[0]).is_err());
-        for bytes in [usize::MAX, usize::MAX / 2, 1 << 60] {
+        for bytes in [usize::MAX, usize::MAX / 2, 1 << 60, 1 << 42] {
             assert_eq!(
                 memory.try_alloc(bytes),
                 Err(MemoryError::TooLarge { bytes })

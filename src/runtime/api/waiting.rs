@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::emu::MemoryError;
+use crate::limits::list_with_room;
 
 use crate::runtime::api::buffer::{Buffer, Direct, Pointer};
 use crate::runtime::api::device::{Backend, Device};
@@ -43,11 +44,8 @@ impl<T: Direct> Pinned<T> {
         device.usable()?;
         let memory = match device.backend() {
             Backend::Emulated(_) => {
-                let mut list = Vec::new();
                 let bytes = len.saturating_mul(size_of::<T>());
-                if list.try_reserve_exact(len).is_err() {
-                    Err(MemoryError::TooLarge { bytes })?;
-                }
+                let mut list = list_with_room(len).ok_or(MemoryError::TooLarge { bytes })?;
                 list.resize(len, T::default());
                 Host::Plain(list)
             }
