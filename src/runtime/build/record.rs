@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::limits::{MANIFEST_BYTES, MANIFEST_KERNELS};
 use crate::runtime::api::environment;
+use crate::runtime::api::plain_file::{self, without_waiting};
 use crate::runtime::api::warning::warn_once;
 use crate::runtime::build::blueprint::Blueprint;
 use crate::runtime::build::manifest::{kernel_line, program_lines};
@@ -97,7 +98,7 @@ impl Inner {
             return Ok(());
         }
         let mut unit = String::new();
-        let file = File::options().create(true).append(true).open(&self.path);
+        let file = without_waiting(File::options().create(true).append(true)).open(&self.path);
         let file = file.map_err(cannot)?;
         // Other processes write to it, too.
         let locked = Locked::of(&file);
@@ -168,8 +169,9 @@ impl Written {
     /// What stands in a file, which may not be there.
     fn of(path: &Path) -> std::io::Result<Written> {
         let mut text = String::new();
-        match File::open(path) {
-            Ok(file) => {
+        match plain_file::open(path) {
+            Ok(None) => return Err(std::io::Error::other("it is no plain file")),
+            Ok(Some((file, _))) => {
                 // What is no text is none of ours, and stays as it is.
                 file.take(MANIFEST_BYTES as u64 + 1)
                     .read_to_string(&mut text)?;
