@@ -94,8 +94,11 @@ pub(super) fn written(folder: &Path, usage: &AtomicU64, bytes: u64, limit: u64) 
     let mut entries: Vec<Counted> = entries.chain(list_tuned(folder)).collect();
     let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
     if total > limit {
-        // The path decides among equals, so that two sweepers take the same ones.
-        entries.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+        // A time to come is of a clock that was wrong, and would last for ever. The path decides among equals, so that two sweepers
+        // take the same ones.
+        let end = SystemTime::now() + STALE;
+        let is_known = |entry: &Counted| (entry.used <= end).then_some(entry.used);
+        entries.sort_by(|a, b| (is_known(a), &a.path).cmp(&(is_known(b), &b.path)));
         for entry in &entries {
             if total <= limit - limit / 10 {
                 break;
@@ -163,6 +166,30 @@ mod tests {
         written(folder.path(), &AtomicU64::new(u64::MAX), 40, 100);
         let there = [&young, &entry, &old].map(|path| path.exists());
         assert_eq!(there, [true, true, false]);
+    }
+
+    #[test]
+    fn what_was_used_in_the_future_goes_first() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let inner = folder.path().join("ab");
+        fs::create_dir(&inner).expect("the folder can be written");
+        let now = SystemTime::now();
+        let hour = Duration::from_secs(3600);
+        let made = |name: &str, used: SystemTime| {
+            let path = inner.join(format!("{name}.{}", EntryKind::ALL[0].name()));
+            fs::write(&path, [0; 40]).expect("the folder can be written");
+            let file = fs::File::options().append(true).open(&path);
+            let touched = file.and_then(|file| file.set_modified(used));
+            touched.expect("it is ours");
+            path
+        };
+        let paths = [
+            made("new", now),
+            made("old", now - hour),
+            made("to come", now + hour),
+        ];
+        written(folder.path(), &AtomicU64::new(u64::MAX), 40, 100);
+        assert_eq!(paths.map(|path| path.exists()), [true, true, false]);
     }
 
     #[test]

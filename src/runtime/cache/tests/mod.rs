@@ -188,6 +188,19 @@ fn what_links_lead_to_is_neither_listed_nor_copied_nor_removed() {
 }
 
 #[test]
+fn a_time_of_use_that_is_to_come_is_set_right_by_the_next_use() {
+    let (dir, cache) = cache();
+    cache.put(EntryKind::Kernel, &key(1), b"one");
+    let path = entry_path(&dir.path().join("cache"), EntryKind::Kernel, &key(1));
+    let file = fs::File::options().append(true).open(&path);
+    let year = Duration::from_secs(31_536_000);
+    let set = file.and_then(|file| file.set_modified(SystemTime::now() + year));
+    set.expect("it is ours");
+    assert!(cache.get(EntryKind::Kernel, &key(1)).is_some());
+    assert!(cache.entries()[0].used < SystemTime::now() + year / 2);
+}
+
+#[test]
 fn clearing_leaves_folders_that_no_cache_made() {
     let (dir, cache) = cache();
     let version = dir.path().join("cache").join(FOLDER);
