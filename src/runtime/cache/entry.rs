@@ -139,6 +139,11 @@ pub enum Damage {
     /// In a folder that is not used.
     #[error("others may write to its folder, and there is no TILELIFT_CACHE_KEY")]
     Untrusted,
+    /// Of another user, who may have forged it.
+    #[error(
+        "it belongs to another user, and there is no TILELIFT_CACHE_KEY; remove it (or chown, if that user is trusted)"
+    )]
+    Stranger,
     /// Made with another secret, or with none.
     #[error("it was not made with the secret of this cache")]
     Secret,

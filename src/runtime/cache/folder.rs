@@ -95,7 +95,7 @@ impl Folder {
             let Some((file, bytes)) = read_file(&path)? else {
                 return Ok(None);
             };
-            let contents = decode(bytes, trust)?.of(kind, key)?;
+            let contents = decode(bytes, trust.in_file(&file)?)?.of(kind, key)?;
             touch(&file);
             Ok(Some(contents))
         };
@@ -165,6 +165,18 @@ impl Store for Folder {
     }
 }
 
+impl<'a> Trust<'a> {
+    /// What of this is left for a file of the folder: what another user has put there, perhaps before the folder was its user's
+    /// alone, is trusted only with the secret.
+    pub(super) fn in_file(self, file: &fs::File) -> Result<Trust<'a>, Damage> {
+        let plain = self.plain && is_ours(&file.metadata().map_err(Damage::Io)?);
+        match plain || self.secret.is_some() {
+            true => Ok(Trust { plain, ..self }),
+            false => Err(Damage::Stranger),
+        }
+    }
+}
+
 impl Entry {
     /// The contents, if they are these.
     pub(super) fn of(self, kind: EntryKind, key: &Key) -> Result<Vec<u8>, Damage> {
@@ -185,18 +197,29 @@ pub(super) fn entry_name(kind: EntryKind, key: &Key) -> String {
 /// Who else can write to a folder, if somebody can, and what ends that: not its owner and not the system's, who can do everything.
 #[cfg(unix)]
 fn written_by_others(dir: &Path) -> Option<(&'static str, &'static str)> {
-    use std::os::unix::fs::MetadataExt;
     let metadata = fs::metadata(dir).ok()?;
-    if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) {
+    if !is_ours(&metadata) {
         return Some(("it belongs to another user", "chown"));
     }
-    let is_open = metadata.mode() & 0o022 != 0;
+    let is_open = std::os::unix::fs::MetadataExt::mode(&metadata) & 0o022 != 0;
     is_open.then_some(("other users may write to it", "chmod go-w"))
 }
 
 #[cfg(not(unix))]
 fn written_by_others(_dir: &Path) -> Option<(&'static str, &'static str)> {
     None
+}
+
+/// Whether a file or folder is this user's, or the system's.
+#[cfg(unix)]
+fn is_ours(metadata: &fs::Metadata) -> bool {
+    let owner = std::os::unix::fs::MetadataExt::uid(metadata);
+    [0, rustix::process::geteuid().as_raw()].contains(&owner)
+}
+
+#[cfg(not(unix))]
+fn is_ours(_metadata: &fs::Metadata) -> bool {
+    true
 }
 
 /// Notes that an entry was used. A file of somebody else stays as it is.

@@ -448,9 +448,10 @@ impl Inner {
 
     /// The entry of a file, if it is whole and stands where it belongs.
     fn check_file(&self, info: &EntryInfo) -> Result<entry::Entry, Damage> {
-        let (_, bytes) = read_file(&info.path)?.ok_or(Damage::Short)?;
+        let (file, bytes) = read_file(&info.path)?.ok_or(Damage::Short)?;
         let trust = self.folder.trust(self.settings.secret.as_ref());
-        let entry = decode(bytes, trust.ok_or(Damage::Untrusted)?)?;
+        let trust = trust.ok_or(Damage::Untrusted)?.in_file(&file)?;
+        let entry = decode(bytes, trust)?;
         let at_home = entry_name(entry.kind, &entry.key);
         if entry.kind != info.kind || !info.path.ends_with(at_home) {
             return Err(Damage::OtherKey);

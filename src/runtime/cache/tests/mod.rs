@@ -187,6 +187,44 @@ fn what_links_lead_to_is_neither_listed_nor_copied_nor_removed() {
     }
 }
 
+/// A file of another user in a folder that once all could write to. Files are given away by the superuser alone.
+#[cfg(unix)]
+#[test]
+fn what_another_user_left_in_the_folder_is_used_only_with_the_secret() {
+    let (dir, cache) = cache();
+    let kind = EntryKind::Kernel;
+    let give_away = |n| {
+        let path = entry_path(&dir.path().join("cache"), kind, &key(n));
+        std::os::unix::fs::chown(path, Some(4242), None)
+    };
+    cache.put(kind, &key(1), b"planted");
+    if give_away(1).is_err() {
+        eprintln!("skipped: this user cannot give a file to another");
+        return;
+    }
+    assert_eq!(cache.get(kind, &key(1)), None);
+    let damaged = cache.verify();
+    assert!(
+        matches!(damaged[..], [(_, Damage::Stranger)]),
+        "{damaged:?}"
+    );
+    assert_eq!(
+        cache.export(&dir.path().join("seed")).expect("it is ours"),
+        0
+    );
+    let keyed = Cache::new(Settings {
+        secret: Some(Secret::new([1; 32])),
+        ..cache.settings().expect("it is on").clone()
+    });
+    keyed.put(kind, &key(2), b"ours");
+    give_away(2).expect("as before");
+    let found = |n| keyed.get(kind, &key(n)).map(|(contents, _)| contents);
+    assert_eq!([found(1), found(2)], [None, Some(b"ours".to_vec())]);
+    cache.put(kind, &key(1), b"made");
+    let made = Some((b"made".to_vec(), Origin::Disk));
+    assert_eq!(cache.get(kind, &key(1)), made);
+}
+
 #[test]
 fn a_time_of_use_that_is_to_come_is_set_right_by_the_next_use() {
     let (dir, cache) = cache();
