@@ -135,14 +135,14 @@ impl Folder {
         }
         // Of the system's random numbers: the keys of this are new each time.
         let names = || RandomState::new().hash_one(std::process::id());
-        let (temporary, mut file) = new_file(&tmp, names)?;
+        let (temporary, mut file) = new_file(&tmp, names).map_err(naming(&tmp))?;
         let written = file
             .write_all(bytes)
             .and_then(|()| move_file(&temporary, place));
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
-        written
+        written.map_err(naming(place))
     }
 }
 
@@ -253,16 +253,20 @@ fn new_file(folder: &Path, names: impl Fn() -> u64) -> io::Result<(PathBuf, fs::
     }
 }
 
-/// Makes a folder within a cache. A link in its place leads out of the cache, and is an error.
+/// Makes a folder within that of the version. A link in the place of one of them leads out of the cache, and is an error.
 pub(super) fn make_own_dir(path: &Path) -> io::Result<()> {
-    make_dir(path)?;
-    match fs::symlink_metadata(path)?.is_dir() {
-        true => Ok(()),
-        false => Err(io::Error::other(format!(
+    match path.ancestors().take(2).find(|path| path.is_symlink()) {
+        None => make_dir(path).map_err(naming(path)),
+        Some(link) => Err(io::Error::other(format!(
             "{} is a link, and not a folder of the cache",
-            path.display()
+            link.display()
         ))),
     }
+}
+
+/// An error that says of which file it is.
+pub(super) fn naming(path: &Path) -> impl FnOnce(io::Error) -> io::Error + use<'_> {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Makes a folder for its owner alone, with those above it.
