@@ -202,6 +202,23 @@ fn hash(text: &str) -> [u8; 32] {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_no_record_and_holds_no_launch() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("m");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        if !made.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: no pipe can be made");
+            return;
+        }
+        let record = LaunchRecord::to(&path);
+        let inner = record.inner.expect("it is on");
+        let error = inner.add("p", "program p tir p\n", "kernel p k \"\"\n");
+        let error = error.expect_err("nobody reads it");
+        assert!(error.ends_with("it is no plain file"), "{error}");
+    }
+
     #[test]
     fn a_full_disk_leaves_no_half_line() {
         let folder = tempfile::tempdir().expect("a folder for the test");
