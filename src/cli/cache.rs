@@ -7,10 +7,12 @@ use std::time::SystemTime;
 
 use super::args::CacheAction;
 use super::progress::Progress;
+use super::warm::insist;
 use super::{Failure, Result, say, table, write_out};
 use crate::compile::ParamMeta;
 use crate::runtime::cache::{Cache, EntryInfo, EntryKind};
 use crate::runtime::stored::{Stored, decode_asked};
+use crate::text::quote::quoted_within;
 
 /// Looks after the cache that the environment names.
 pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
@@ -18,6 +20,10 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
     let Some(settings) = cache.settings() else {
         return Err(Failure::Usage("the cache is off".to_owned()));
     };
+    // What is removed needs no secret.
+    if !matches!(action, CacheAction::Clear) {
+        insist("TILELIFT_CACHE_KEY", settings.secret.is_some())?;
+    }
     let dir = settings.dir.clone();
     // A folder that is not there is an empty cache, unless somebody counts on what is in it; one that cannot be read is none.
     let may_miss = matches!(action, CacheAction::List | CacheAction::Clear);
@@ -26,6 +32,8 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
     {
         return Err(Failure::Io { path: dir, error });
     }
+    // It names its file.
+    let failed = |error: std::io::Error| Failure::Input(format!("error: {error}"));
     match action {
         CacheAction::List => {
             let entries = cache.entries();
@@ -47,8 +55,8 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
             let progress = Progress::new(format!("checking {count} entries"));
             let damaged = cache.verify();
             drop(progress);
-            for (entry, damage) in &damaged {
-                say(&format!("{}: {damage}", entry.path.display()));
+            for (path, damage) in &damaged {
+                say(&format!("{}: {damage}", shown(path)));
             }
             write_out(
                 None,
@@ -57,17 +65,11 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
             Ok(ExitCode::from(u8::from(!damaged.is_empty())))
         }
         CacheAction::Clear => {
-            let cleared = cache.clear();
-            let (count, bytes) =
-                cleared.map_err(|error| Failure::Input(format!("error: {error}")))?;
+            let (count, bytes) = cache.clear().map_err(failed)?;
             write_out(None, &format!("{count} entries removed, {bytes} bytes\n"))?;
             Ok(ExitCode::SUCCESS)
         }
         CacheAction::Export { dir: to } => {
-            let failed = |error| Failure::Io {
-                path: to.clone(),
-                error,
-            };
             if is_same(to, &dir) {
                 return Err(Failure::Usage(format!(
                     "{} is the cache itself; name another folder",
@@ -80,8 +82,8 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
             progress.set(format!("copying {count} entries"));
             let exported = cache.export(to).map_err(failed)?;
             drop(progress);
-            for (entry, damage) in &damaged {
-                say(&format!("{}: left out: {damage}", entry.path.display()));
+            for (path, damage) in &damaged {
+                say(&format!("{}: left out: {damage}", shown(path)));
             }
             if cache.tuned().0 > 0 && cache.tune_dir().is_none() {
                 say(
@@ -95,6 +97,11 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
             Ok(ExitCode::from(u8::from(!damaged.is_empty())))
         }
     }
+}
+
+/// A path in one line, with nothing in it that a terminal would obey: in a cache that others write to, they name files.
+fn shown(path: &Path) -> String {
+    quoted_within(&path.display().to_string(), usize::MAX)
 }
 
 /// Whether two paths lead to one folder.
@@ -130,7 +137,7 @@ fn listed(cache: &Cache, entries: &[EntryInfo]) -> String {
     }
     let rows = entries.iter().zip(about).map(|(entry, about)| {
         let (kind, bytes) = (entry.kind.name().to_owned(), entry.bytes.to_string());
-        let file = entry.path.display().to_string();
+        let file = shown(&entry.path);
         let mut row = about.to_vec();
         row.extend([kind, bytes, age(entry), file]);
         row

@@ -21,16 +21,8 @@ pub(super) fn warm(args: &WarmArgs) -> Result<ExitCode> {
         let problem = "the cache is off, and there is no place for what would be made";
         return Err(Failure::Usage(problem.to_owned()));
     };
-    // Who asks for a store or a secret wants no cache without.
-    for (name, is_used) in [
-        ("TILELIFT_CACHE_KEY", settings.secret.is_some()),
-        ("TILELIFT_CACHE_SHARED", settings.shared.is_some()),
-    ] {
-        if environment::value(name).is_some() && !is_used {
-            let problem = format!("error: {name} is of no use, as the warning above says");
-            return Err(Failure::Input(problem));
-        }
-    }
+    insist("TILELIFT_CACHE_KEY", settings.secret.is_some())?;
+    insist("TILELIFT_CACHE_SHARED", settings.shared.is_some())?;
     let targets = args.targets.iter().map(|name| Target::parse(name));
     let targets: std::result::Result<Vec<Target>, _> = targets.collect();
     let mut warm = Warm::new(cache.clone());
@@ -75,6 +67,16 @@ pub(super) fn warm(args: &WarmArgs) -> Result<ExitCode> {
     }
     let is_whole = report.failed() == 0 && report.kept.problems.is_empty();
     Ok(ExitCode::from(u8::from(!is_whole)))
+}
+
+/// Who asks for a secret or a store wants no cache without.
+pub(super) fn insist(name: &str, is_used: bool) -> Result<()> {
+    match environment::value(name).is_some() && !is_used {
+        false => Ok(()),
+        true => Err(Failure::Input(format!(
+            "error: {name} is of no use, as the warning above says"
+        ))),
+    }
 }
 
 #[cfg(feature = "cuda")]

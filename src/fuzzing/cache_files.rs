@@ -66,11 +66,7 @@ fn judge(seed: u64, folder: &Path) -> Verdict {
         }
     }
     let mut notes = Vec::new();
-    let damaged: Vec<PathBuf> = cache
-        .verify()
-        .into_iter()
-        .map(|(entry, _)| entry.path)
-        .collect();
+    let damaged: Vec<PathBuf> = cache.verify().into_iter().map(|(path, _)| path).collect();
     for (path, before) in paths.iter().zip(&before) {
         let is_changed = read(path) != *before;
         if is_changed != damaged.contains(path) {

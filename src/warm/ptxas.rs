@@ -46,20 +46,26 @@ fn program() -> OsString {
 /// Whether the program can be started. If not, and somebody has named it, that is a warning.
 pub(super) fn is_there() -> bool {
     let program = program();
-    let mut command = Command::new(&program);
-    command
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let is_there = command.status().is_ok_and(|status| status.success());
+    let is_there = answers(&program, Duration::from_secs(30));
     if !is_there && std::env::var_os("TILELIFT_PTXAS").is_some() {
         let program = program.to_string_lossy();
         warn_once(&format!(
-            "TILELIFT_PTXAS: {program} cannot be started, or fails with --version; machine code is left to the driver of the GPU"
+            "TILELIFT_PTXAS: {program} cannot be started, or fails or hangs with --version; machine code is left to the driver of the GPU"
         ));
     }
     is_there
+}
+
+/// Whether a program says its version in time.
+fn answers(program: &OsStr, limit: Duration) -> bool {
+    let child = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let ended = child.and_then(|mut child| wait(&mut child, Some(limit)));
+    ended.is_ok_and(|status| status.is_some_and(|status| status.success()))
 }
 
 /// The machine code of a text for a target, with lines of the source if there are some and `lines`.
@@ -202,6 +208,29 @@ fn io(path: &Path) -> impl FnOnce(io::Error) -> PtxasError + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_hangs_is_none() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("program");
+        for (text, expected) in [
+            ("exit 0", true),
+            ("exit 1", false),
+            ("exec sleep 1000", false),
+        ] {
+            std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("it can be written");
+            let mode = std::fs::Permissions::from_mode(0o700);
+            std::fs::set_permissions(&path, mode).expect("it is ours");
+            // Long enough for the others on a machine under load.
+            assert_eq!(
+                answers(path.as_os_str(), Duration::from_secs(3)),
+                expected,
+                "{text}"
+            );
+        }
+    }
 
     #[cfg(unix)]
     #[test]

@@ -1,6 +1,7 @@
 //! The `tilelift` command as a user meets it.
 #[cfg(feature = "triton")]
 mod bench;
+mod cache;
 mod commands;
 mod expect;
 mod json;

@@ -17,6 +17,7 @@ pub(in crate::runtime) mod kernel_options;
 pub(in crate::runtime) mod memory;
 #[cfg(feature = "cuda")]
 pub(in crate::runtime) mod of_cust;
+pub(in crate::runtime) mod plain_file;
 pub(in crate::runtime) mod program;
 pub(in crate::runtime) mod report;
 pub(in crate::runtime) mod stream;

@@ -15,7 +15,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +24,7 @@ use crate::runtime::api::device::{Device, DeviceOptions};
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::Kernel;
 use crate::runtime::api::kernel_options::KernelOptions;
+use crate::runtime::api::plain_file;
 use crate::runtime::api::program::{PYTHON, Program, ProgramSource, TIR};
 use crate::runtime::api::report::Timing;
 use crate::runtime::build::blueprint::Blueprint;
@@ -605,11 +605,8 @@ fn split(text: &str) -> Result<Vec<&str>, String> {
 /// The text of a plain file.
 fn read_file(path: &Path, most: usize) -> Result<String, String> {
     let cannot = |error: std::io::Error| format!("it cannot be read: {error}");
-    // To open a pipe could wait for somebody to write to it.
-    if !std::fs::metadata(path).map_err(cannot)?.is_file() {
-        return Err("it cannot be read: it is no plain file".to_owned());
-    }
-    let file = File::open(path).map_err(cannot)?;
+    let opened = plain_file::open(path).map_err(cannot)?;
+    let (file, _) = opened.ok_or("it cannot be read: it is no plain file")?;
     let mut text = String::new();
     let read = file.take(most as u64 + 1).read_to_string(&mut text);
     if read.map_err(cannot)? > most {

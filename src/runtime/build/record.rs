@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::limits::{MANIFEST_BYTES, MANIFEST_KERNELS};
 use crate::runtime::api::environment;
+use crate::runtime::api::plain_file::{self, without_waiting};
 use crate::runtime::api::warning::warn_once;
 use crate::runtime::build::blueprint::Blueprint;
 use crate::runtime::build::manifest::{kernel_line, program_lines};
@@ -97,7 +98,7 @@ impl Inner {
             return Ok(());
         }
         let mut unit = String::new();
-        let file = File::options().create(true).append(true).open(&self.path);
+        let file = without_waiting(File::options().create(true).append(true)).open(&self.path);
         let file = file.map_err(cannot)?;
         // Other processes write to it, too.
         let locked = Locked::of(&file);
@@ -168,8 +169,9 @@ impl Written {
     /// What stands in a file, which may not be there.
     fn of(path: &Path) -> std::io::Result<Written> {
         let mut text = String::new();
-        match File::open(path) {
-            Ok(file) => {
+        match plain_file::open(path) {
+            Ok(None) => return Err(std::io::Error::other("it is no plain file")),
+            Ok(Some((file, _))) => {
                 // What is no text is none of ours, and stays as it is.
                 file.take(MANIFEST_BYTES as u64 + 1)
                     .read_to_string(&mut text)?;
@@ -199,6 +201,23 @@ fn hash(text: &str) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_no_record_and_holds_no_launch() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("m");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        if !made.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: no pipe can be made");
+            return;
+        }
+        let record = LaunchRecord::to(&path);
+        let inner = record.inner.expect("it is on");
+        let error = inner.add("p", "program p tir p\n", "kernel p k \"\"\n");
+        let error = error.expect_err("nobody reads it");
+        assert!(error.ends_with("it is no plain file"), "{error}");
+    }
 
     #[test]
     fn a_full_disk_leaves_no_half_line() {

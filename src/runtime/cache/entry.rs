@@ -16,6 +16,7 @@
 
 use super::secret::Secret;
 use crate::limits::CACHE_ENTRY_BYTES;
+use crate::runtime::api::plain_file;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -115,9 +116,17 @@ pub enum Damage {
     /// It cannot be read.
     #[error("it cannot be read: {0}")]
     Io(io::Error),
-    /// A folder or a device.
+    /// A pipe, a device, or a folder where a file should be.
     #[error("it is no plain file")]
     NotAFile,
+    /// A file where a folder of entries should be.
+    #[error("it is no folder")]
+    NotAFolder,
+    /// A link in the place of an entry or of a folder of entries.
+    #[error(
+        "it is a link or in a folder that is one, and links in a cache are not followed: put a copy there"
+    )]
+    Link,
     /// Larger than any entry.
     #[error("{0} bytes are more than an entry can have")]
     TooLarge(u64),
@@ -134,13 +143,18 @@ pub enum Damage {
     #[error("it belongs to another key")]
     OtherKey,
     /// Bits have changed.
-    #[error("its checksum does not fit")]
+    #[error("its checksum does not fit: it is damaged, or was made with a TILELIFT_CACHE_KEY")]
     Checksum,
     /// In a folder that is not used.
     #[error("others may write to its folder, and there is no TILELIFT_CACHE_KEY")]
     Untrusted,
+    /// Of another user, who may have forged it.
+    #[error(
+        "it belongs to another user, and there is no TILELIFT_CACHE_KEY; remove it (or chown, if that user is trusted)"
+    )]
+    Stranger,
     /// Made with another secret, or with none.
-    #[error("it was not made with the secret of this cache")]
+    #[error("it is damaged, or was not made with the secret of this cache")]
     Secret,
 }
 
@@ -228,7 +242,7 @@ pub(super) fn decode(mut bytes: Vec<u8>, trust: Trust<'_>) -> Result<Entry, Dama
 }
 
 /// What was asked of a file; none if there is no file.
-fn if_there<T>(result: io::Result<T>) -> Result<Option<T>, Damage> {
+pub(super) fn if_there<T>(result: io::Result<T>) -> Result<Option<T>, Damage> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -236,22 +250,19 @@ fn if_there<T>(result: io::Result<T>) -> Result<Option<T>, Damage> {
     }
 }
 
-/// Reads a file; none if there is none.
+/// Reads the file of an entry; none if there is none.
 pub(super) fn read_file(path: &Path) -> Result<Option<(File, Vec<u8>)>, Damage> {
-    // Before it is opened: opening a pipe would wait for ever.
-    let Some(metadata) = if_there(std::fs::metadata(path))? else {
+    // Its own name, its folder and that of the version: what a link leads to is not the cache's.
+    if path.ancestors().take(3).any(Path::is_symlink) {
+        return Err(Damage::Link);
+    }
+    let Some(opened) = if_there(plain_file::open(path))? else {
         return Ok(None);
     };
-    if !metadata.is_file() {
-        return Err(Damage::NotAFile);
-    }
+    let (mut file, metadata) = opened.ok_or(Damage::NotAFile)?;
     if metadata.len() > CACHE_ENTRY_BYTES {
         return Err(Damage::TooLarge(metadata.len()));
     }
-    let Some(mut file) = if_there(File::open(path))? else {
-        // Somebody evicted it meanwhile.
-        return Ok(None);
-    };
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
     let limited = Read::take(&mut file, CACHE_ENTRY_BYTES);
     { limited }.read_to_end(&mut bytes).map_err(Damage::Io)?;

@@ -4,39 +4,65 @@
 //! is listed, copied or removed.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use super::entry::EntryKind;
+use super::entry::{Damage, EntryKind, if_there};
 use super::{EntryInfo, TUNED};
 
 /// Age at which a file in `tmp` belongs to nobody any more.
 const STALE: Duration = Duration::from_secs(600);
 
-/// What lies in a folder; nothing if there is none, or a link to one.
-fn read_folder(folder: &Path) -> impl Iterator<Item = fs::DirEntry> + use<> {
-    let is_folder = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_dir());
-    let entries = is_folder.then(|| fs::read_dir(folder).ok()).flatten();
-    entries.into_iter().flatten().flatten()
+/// What lies in a folder; nothing if there is none.
+fn read_folder(folder: &Path) -> Result<Vec<fs::DirEntry>, Damage> {
+    let Some(metadata) = if_there(fs::symlink_metadata(folder))? else {
+        return Ok(Vec::new());
+    };
+    if metadata.is_symlink() {
+        return Err(Damage::Link);
+    }
+    if !metadata.is_dir() {
+        return Err(Damage::NotAFolder);
+    }
+    let files = if_there(fs::read_dir(folder))?;
+    let files: io::Result<Vec<fs::DirEntry>> = files.into_iter().flatten().collect();
+    files.map_err(Damage::Io)
 }
 
 /// The plain files of the folder of this name in the folder of a version.
 pub(super) fn files(folder: &Path, name: &str) -> impl Iterator<Item = (PathBuf, fs::Metadata)> {
-    let inner = read_folder(folder).filter(move |inner| inner.file_name() == name);
-    let files = inner.flat_map(|inner| read_folder(&inner.path()));
-    files.filter_map(|file| {
+    // Through no link, also not one in the place of the folder of the version.
+    let is_there = read_folder(folder).is_ok();
+    let files = is_there.then(|| read_folder(&folder.join(name)).ok());
+    files.flatten().into_iter().flatten().filter_map(|file| {
         // Of a link the entry of a folder tells the link's own.
         let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
         Some((file.path(), metadata))
     })
 }
 
-/// Every entry of the folder of a version. What has another name is not looked at.
+/// Every entry of the folder of a version.
 pub(super) fn list(folder: &Path) -> Vec<EntryInfo> {
-    let mut entries = Vec::new();
-    for inner in read_folder(folder).filter(|inner| inner.file_name().len() == 2) {
-        for file in read_folder(&inner.path()) {
+    walk(folder).0
+}
+
+/// The entries of the folder of a version, and what stands in the place of an entry or of a folder of entries and can be none. What
+/// has another name is not looked at.
+pub(super) fn walk(folder: &Path) -> (Vec<EntryInfo>, Vec<(PathBuf, Damage)>) {
+    let (mut entries, mut others) = (Vec::new(), Vec::new());
+    let read = |folder: &Path, others: &mut Vec<(PathBuf, Damage)>| {
+        read_folder(folder).unwrap_or_else(|damage| {
+            others.push((folder.to_owned(), damage));
+            Vec::new()
+        })
+    };
+    for inner in read(folder, &mut others) {
+        if inner.file_name().len() != 2 {
+            continue;
+        }
+        for file in read(&inner.path(), &mut others) {
             let path = file.path();
             let kind = EntryKind::ALL
                 .into_iter()
@@ -45,6 +71,7 @@ pub(super) fn list(folder: &Path) -> Vec<EntryInfo> {
                 continue;
             };
             if metadata.is_symlink() {
+                others.push((path, Damage::Link));
                 continue;
             }
             entries.push(EntryInfo {
@@ -55,7 +82,7 @@ pub(super) fn list(folder: &Path) -> Vec<EntryInfo> {
             });
         }
     }
-    entries
+    (entries, others)
 }
 
 /// A file that counts for the bound.
@@ -94,8 +121,11 @@ pub(super) fn written(folder: &Path, usage: &AtomicU64, bytes: u64, limit: u64) 
     let mut entries: Vec<Counted> = entries.chain(list_tuned(folder)).collect();
     let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
     if total > limit {
-        // The path decides among equals, so that two sweepers take the same ones.
-        entries.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+        // A time to come is of a clock that was wrong, and would last for ever. The path decides among equals, so that two sweepers
+        // take the same ones.
+        let end = SystemTime::now() + STALE;
+        let is_known = |entry: &Counted| (entry.used <= end).then_some(entry.used);
+        entries.sort_by(|a, b| (is_known(a), &a.path).cmp(&(is_known(b), &b.path)));
         for entry in &entries {
             if total <= limit - limit / 10 {
                 break;
@@ -163,6 +193,30 @@ mod tests {
         written(folder.path(), &AtomicU64::new(u64::MAX), 40, 100);
         let there = [&young, &entry, &old].map(|path| path.exists());
         assert_eq!(there, [true, true, false]);
+    }
+
+    #[test]
+    fn what_was_used_in_the_future_goes_first() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let inner = folder.path().join("ab");
+        fs::create_dir(&inner).expect("the folder can be written");
+        let now = SystemTime::now();
+        let hour = Duration::from_secs(3600);
+        let made = |name: &str, used: SystemTime| {
+            let path = inner.join(format!("{name}.{}", EntryKind::ALL[0].name()));
+            fs::write(&path, [0; 40]).expect("the folder can be written");
+            let file = fs::File::options().append(true).open(&path);
+            let touched = file.and_then(|file| file.set_modified(used));
+            touched.expect("it is ours");
+            path
+        };
+        let paths = [
+            made("new", now),
+            made("old", now - hour),
+            made("to come", now + hour),
+        ];
+        written(folder.path(), &AtomicU64::new(u64::MAX), 40, 100);
+        assert_eq!(paths.map(|path| path.exists()), [true, true, false]);
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Folder {
             let Some((file, bytes)) = read_file(&path)? else {
                 return Ok(None);
             };
-            let contents = decode(bytes, trust)?.of(kind, key)?;
+            let contents = decode(bytes, trust.in_file(&file)?)?.of(kind, key)?;
             touch(&file);
             Ok(Some(contents))
         };
@@ -135,14 +135,14 @@ impl Folder {
         }
         // Of the system's random numbers: the keys of this are new each time.
         let names = || RandomState::new().hash_one(std::process::id());
-        let (temporary, mut file) = new_file(&tmp, names)?;
+        let (temporary, mut file) = new_file(&tmp, names).map_err(naming(&tmp))?;
         let written = file
             .write_all(bytes)
             .and_then(|()| move_file(&temporary, place));
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
-        written
+        written.map_err(naming(place))
     }
 }
 
@@ -162,6 +162,18 @@ impl Store for Folder {
 
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.write_whole(&self.dir.join(name), bytes)
+    }
+}
+
+impl<'a> Trust<'a> {
+    /// What of this is left for a file of the folder: what another user has put there, perhaps before the folder was its user's
+    /// alone, is trusted only with the secret.
+    pub(super) fn in_file(self, file: &fs::File) -> Result<Trust<'a>, Damage> {
+        let plain = self.plain && is_ours(&file.metadata().map_err(Damage::Io)?);
+        match plain || self.secret.is_some() {
+            true => Ok(Trust { plain, ..self }),
+            false => Err(Damage::Stranger),
+        }
     }
 }
 
@@ -185,12 +197,11 @@ pub(super) fn entry_name(kind: EntryKind, key: &Key) -> String {
 /// Who else can write to a folder, if somebody can, and what ends that: not its owner and not the system's, who can do everything.
 #[cfg(unix)]
 fn written_by_others(dir: &Path) -> Option<(&'static str, &'static str)> {
-    use std::os::unix::fs::MetadataExt;
     let metadata = fs::metadata(dir).ok()?;
-    if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) {
+    if !is_ours(&metadata) {
         return Some(("it belongs to another user", "chown"));
     }
-    let is_open = metadata.mode() & 0o022 != 0;
+    let is_open = std::os::unix::fs::MetadataExt::mode(&metadata) & 0o022 != 0;
     is_open.then_some(("other users may write to it", "chmod go-w"))
 }
 
@@ -199,11 +210,24 @@ fn written_by_others(_dir: &Path) -> Option<(&'static str, &'static str)> {
     None
 }
 
+/// Whether a file or folder is this user's, or the system's.
+#[cfg(unix)]
+fn is_ours(metadata: &fs::Metadata) -> bool {
+    let owner = std::os::unix::fs::MetadataExt::uid(metadata);
+    [0, rustix::process::geteuid().as_raw()].contains(&owner)
+}
+
+#[cfg(not(unix))]
+fn is_ours(_metadata: &fs::Metadata) -> bool {
+    true
+}
+
 /// Notes that an entry was used. A file of somebody else stays as it is.
 fn touch(file: &fs::File) {
     let now = SystemTime::now();
     let used = file.metadata().and_then(|metadata| metadata.modified());
-    let age = used.map(|used| now.duration_since(used).unwrap_or_default());
+    // A time to come is of a clock that was wrong.
+    let age = used.map(|used| now.duration_since(used).unwrap_or_else(|e| e.duration()));
     if age.is_ok_and(|age| age > TOUCH_AFTER) {
         let _ = file.set_modified(now);
     }
@@ -229,16 +253,20 @@ fn new_file(folder: &Path, names: impl Fn() -> u64) -> io::Result<(PathBuf, fs::
     }
 }
 
-/// Makes a folder within a cache. A link in its place leads out of the cache, and is an error.
+/// Makes a folder within that of the version. A link in the place of one of them leads out of the cache, and is an error.
 pub(super) fn make_own_dir(path: &Path) -> io::Result<()> {
-    make_dir(path)?;
-    match fs::symlink_metadata(path)?.is_dir() {
-        true => Ok(()),
-        false => Err(io::Error::other(format!(
+    match path.ancestors().take(2).find(|path| path.is_symlink()) {
+        None => make_dir(path).map_err(naming(path)),
+        Some(link) => Err(io::Error::other(format!(
             "{} is a link, and not a folder of the cache",
-            path.display()
+            link.display()
         ))),
     }
+}
+
+/// An error that says of which file it is.
+pub(super) fn naming(path: &Path) -> impl FnOnce(io::Error) -> io::Error + use<'_> {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Makes a folder for its owner alone, with those above it.

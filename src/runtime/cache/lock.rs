@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::entry::Key;
 use super::folder::make_own_dir;
 use crate::runtime::api::deadline::{Deadline, Stopped};
+use crate::runtime::api::plain_file::without_waiting;
 
 /// The first and the longest pause between tries.
 const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(5)];
@@ -72,8 +73,7 @@ fn acquire_within(
     }
 }
 
-/// Opens a lock's file. What stands there and is no plain file is none: opening a pipe would wait for ever, and a link leads out
-/// of the cache.
+/// Opens a lock's file. What stands there and is no plain file is none: a link leads out of the cache.
 fn open(folder: &Path, name: &str) -> io::Result<File> {
     make_own_dir(folder)?;
     let path = folder.join(name);
@@ -81,7 +81,7 @@ fn open(folder: &Path, name: &str) -> io::Result<File> {
         let problem = format!("{} is no plain file", path.display());
         return Err(io::Error::other(problem));
     }
-    OpenOptions::new().create(true).append(true).open(path)
+    without_waiting(OpenOptions::new().create(true).append(true)).open(path)
 }
 
 #[cfg(test)]

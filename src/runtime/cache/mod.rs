@@ -60,7 +60,7 @@ pub use settle::Kept;
 pub use store::{Shared, Store};
 
 use self::entry::{Trust, decode, encode, read_file};
-use self::folder::{UNTRUSTED, entry_name};
+use self::folder::{UNTRUSTED, entry_name, naming};
 use self::settle::Ledger;
 use self::store::Client;
 use crate::limits::CACHE_ENTRY_BYTES;
@@ -260,16 +260,20 @@ impl Cache {
         entries
     }
 
-    /// Checks every entry; gives those that are damaged.
-    pub fn verify(&self) -> Vec<(EntryInfo, Damage)> {
+    /// Checks every entry; gives the files of those that are damaged, and what stands in the place of an entry or of a folder of
+    /// entries and can be none, in the order of their paths.
+    pub fn verify(&self) -> Vec<(PathBuf, Damage)> {
         let Some(inner) = &self.inner else {
             return Vec::new();
         };
+        let (entries, mut damaged) = evict::walk(&inner.folder.current());
         let check = |entry: EntryInfo| {
             let damage = inner.check_file(&entry).err()?;
-            Some((entry, damage))
+            Some((entry.path, damage))
         };
-        self.entries().into_iter().filter_map(check).collect()
+        damaged.extend(entries.into_iter().filter_map(check));
+        damaged.sort_by(|a, b| a.0.cmp(&b.0));
+        damaged
     }
 
     /// The contents of an entry that was listed.
@@ -287,7 +291,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// The first file that cannot be removed, by its path; the others are gone.
+    /// The first file that cannot be removed or folder that cannot be read, by its path; the others are gone.
     pub fn clear(&self) -> io::Result<(usize, u64)> {
         let Some(inner) = &self.inner else {
             return Ok((0, 0));
@@ -296,7 +300,13 @@ impl Cache {
         let is_file = |entry: &EntryInfo| {
             fs::symlink_metadata(&entry.path).is_ok_and(|metadata| metadata.is_file())
         };
-        for entry in self.entries().into_iter().filter(is_file) {
+        let (entries, others) = evict::walk(&inner.folder.current());
+        for (path, damage) in others {
+            if let Damage::Io(error) = damage {
+                failed = failed.and(Err(naming(&path)(error)));
+            }
+        }
+        for entry in entries.into_iter().filter(is_file) {
             match remove(&entry.path) {
                 Ok(()) => (count, bytes) = (count + 1, bytes + entry.bytes),
                 Err(error) => failed = failed.and(Err(error)),
@@ -315,16 +325,17 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// What the file system reports of `dir`; and if others may write there, as nobody would use such a seed.
+    /// What the file system reports of `dir`, by path; and if others may write there, as nobody would use such a seed.
     pub fn export(&self, dir: &Path) -> io::Result<usize> {
         let Some(inner) = &self.inner else {
             return Ok(0);
         };
         let (seed, secret) = (Folder::new(dir), inner.settings.secret.as_ref());
         if seed.trust(secret).is_none() {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, UNTRUSTED));
+            let error = io::Error::new(io::ErrorKind::PermissionDenied, UNTRUSTED);
+            return Err(naming(dir)(error));
         }
-        folder::make_dir(dir)?;
+        folder::make_dir(dir).map_err(naming(dir))?;
         let mut count = 0;
         for info in self.entries() {
             if let Ok(entry) = inner.check_file(&info) {
@@ -339,7 +350,8 @@ impl Cache {
         for file in tuned.into_iter().flatten() {
             if let Some(name) = file.path.file_name() {
                 let place = seed.current().join(TUNED).join(name);
-                seed.write_whole(&place, &fs::read(&file.path)?)?;
+                let results = fs::read(&file.path).map_err(naming(&file.path))?;
+                seed.write_whole(&place, &results)?;
             }
         }
         Ok(count)
@@ -373,10 +385,7 @@ impl Cache {
 /// Removes a file that may be gone already; an error names it.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            let message = format!("{}: {error}", path.display());
-            Err(io::Error::new(error.kind(), message))
-        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(naming(path)(error)),
         _ => Ok(()),
     }
 }
@@ -448,9 +457,10 @@ impl Inner {
 
     /// The entry of a file, if it is whole and stands where it belongs.
     fn check_file(&self, info: &EntryInfo) -> Result<entry::Entry, Damage> {
-        let (_, bytes) = read_file(&info.path)?.ok_or(Damage::Short)?;
+        let (file, bytes) = read_file(&info.path)?.ok_or(Damage::Short)?;
         let trust = self.folder.trust(self.settings.secret.as_ref());
-        let entry = decode(bytes, trust.ok_or(Damage::Untrusted)?)?;
+        let trust = trust.ok_or(Damage::Untrusted)?.in_file(&file)?;
+        let entry = decode(bytes, trust)?;
         let at_home = entry_name(entry.kind, &entry.key);
         if entry.kind != info.kind || !info.path.ends_with(at_home) {
             return Err(Damage::OtherKey);

@@ -1,10 +1,10 @@
 //! The secret of those who share a cache.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use crate::runtime::api::plain_file;
 use crate::runtime::api::warning::warn_once;
 
 /// Bytes of a file that may hold a secret: 64 digits and white space.
@@ -58,13 +58,9 @@ impl Secret {
     /// As [`Secret::from_hex`], and if the file cannot be read or is a pipe or a device. That every user of the machine can read it is
     /// a warning.
     pub fn from_file(path: &Path) -> Result<Secret, SecretError> {
-        // Before it is opened: opening a pipe would wait for ever.
-        let metadata = std::fs::metadata(path)?;
-        if !metadata.is_file() {
-            return Err(io::Error::other("it is no plain file").into());
-        }
+        let opened = plain_file::open(path)?;
+        let (file, metadata) = opened.ok_or_else(|| io::Error::other("it is no plain file"))?;
         let mut text = String::new();
-        let file = File::open(path)?;
         file.take(FILE_BYTES).read_to_string(&mut text)?;
         let secret = Secret::from_hex(&text)?;
         if is_open_to_all(&metadata) {

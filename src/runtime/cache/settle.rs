@@ -19,6 +19,10 @@ use crate::limits::CACHE_ENTRY_BYTES;
 /// How long to wait, at first, before a store that failed is asked again.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
+/// Why an entry is not where it was just written.
+const LOST: &str =
+    "it took them and has them no longer; give it more room, or look at what else writes to it";
+
 /// The entries that were found or made by a handle, and whether they came from the shared store.
 #[derive(Debug, Default)]
 pub(super) struct Ledger(Mutex<BTreeMap<(EntryKind, Key), bool>>);
@@ -75,7 +79,13 @@ impl Cache {
         let shared = written.filter(|shared| shared.writes).map(|shared| {
             let unknown = noted.iter().filter(|(_, from_there)| !**from_there);
             let unknown: Vec<(EntryKind, Key)> = unknown.map(|(entry, _)| *entry).collect();
-            let (missing, why) = push(inner, shared, unknown, at_most);
+            let mut pushed = push(inner, shared, unknown, true, at_most);
+            if pushed.missing == 0 && pushed.has_written {
+                // A store may let earlier entries go for later ones, or say that it took what it did not.
+                let all = noted.keys().copied().collect();
+                pushed = push(inner, shared, all, false, at_most);
+            }
+            let Pushed { missing, why, .. } = pushed;
             if missing > 0 {
                 let store = &shared.store;
                 problems.push(format!(
@@ -110,26 +120,47 @@ struct Pushing {
     inner: Arc<Inner>,
     shared: Shared,
     entries: Vec<(EntryKind, Key)>,
+    /// Whether those that are not there are written; else they are looked for alone.
+    writes: bool,
     next: AtomicUsize,
-    /// When the last one arrived.
+    /// When the last one arrived, or the store said that it has not got it.
     arrived: Mutex<Instant>,
     at_most: Duration,
     is_given_up: AtomicBool,
 }
 
-/// Gives a store the entries that it lacks; gives the number of those that have not arrived, and why the last has not. The threads
-/// of a store that hangs are not waited for.
+/// What became of an entry.
+#[derive(PartialEq, Eq)]
+enum Outcome {
+    There,
+    Written,
+    Lost,
+}
+
+/// What became of entries.
+struct Pushed {
+    /// Whether some were written.
+    has_written: bool,
+    /// How many are not in the store.
+    missing: usize,
+    /// Why one of them is not.
+    why: String,
+}
+
+/// Looks for entries in a store, and if `writes` gives it those that it lacks. The threads of a store that hangs are not waited for.
 fn push(
     inner: &Arc<Inner>,
     shared: &Shared,
     entries: Vec<(EntryKind, Key)>,
+    writes: bool,
     at_most: Duration,
-) -> (usize, String) {
+) -> Pushed {
     let count = entries.len();
     let pushing = Arc::new(Pushing {
         inner: Arc::clone(inner),
         shared: shared.clone(),
         entries,
+        writes,
         next: AtomicUsize::new(0),
         arrived: Mutex::new(Instant::now()),
         at_most,
@@ -143,30 +174,42 @@ fn push(
         let _ = thread.spawn(move || pushing.work(&to));
     }
     drop(to);
-    let (mut missing, mut why) = (count, String::new());
+    let mut pushed = Pushed {
+        has_written: false,
+        missing: count,
+        why: String::new(),
+    };
     // Longer than a thread goes on trying, so that an error is told as it is.
     let patience = at_most + at_most / 2;
     for _ in 0..count {
-        match from.recv_timeout(patience) {
-            Ok(Ok(())) => missing -= 1,
-            Ok(Err(error)) => why = error,
+        // Errors that come slowly are no reason to wait for the next one.
+        let left = patience.saturating_sub(locked(&pushing.arrived).elapsed());
+        match from.recv_timeout(left) {
+            Ok(Ok(Outcome::Lost)) => pushed.why = LOST.to_owned(),
+            Ok(Ok(outcome)) => {
+                pushed.missing -= 1;
+                pushed.has_written |= outcome == Outcome::Written;
+            }
+            Ok(Err(error)) => pushed.why = error,
             Err(RecvTimeoutError::Timeout) => {
-                why = format!("no answer within {patience:?}");
+                if pushed.why.is_empty() {
+                    pushed.why = format!("no answer within {patience:?}");
+                }
                 break;
             }
             Err(RecvTimeoutError::Disconnected) => {
-                why = "there are no threads to write with".to_owned();
+                pushed.why = "there are no threads to write with".to_owned();
                 break;
             }
         }
     }
     pushing.is_given_up.store(true, Ordering::Relaxed);
     pushing.next.store(count, Ordering::Relaxed);
-    (missing, why)
+    pushed
 }
 
 impl Pushing {
-    fn work(&self, to: &Sender<Result<(), String>>) {
+    fn work(&self, to: &Sender<Result<Outcome, String>>) {
         while let Some((kind, key)) = self.entries.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             if to.send(self.deliver(*kind, key)).is_err() {
                 return;
@@ -174,16 +217,22 @@ impl Pushing {
         }
     }
 
-    /// Brings an entry to the store. A store that fails is asked again later, unless nothing has arrived for too long.
-    fn deliver(&self, kind: EntryKind, key: &Key) -> Result<(), String> {
-        let found = self.inner.find(kind, key, false);
-        let (contents, _) = found.ok_or("they are not in the cache's folder either")?;
+    /// Brings an entry to the store, or looks for it. A store that fails is asked again later, unless nothing has arrived for too long.
+    fn deliver(&self, kind: EntryKind, key: &Key) -> Result<Outcome, String> {
+        let found = || self.inner.find(kind, key, false);
+        let contents = match self.writes.then(found) {
+            None => None,
+            Some(found) => Some(found.ok_or("they are not in the cache's folder either")?.0),
+        };
         let (first, longest) = (FIRST_PAUSE.min(self.shared.pause), self.shared.pause);
         let mut pause = first.max(Duration::from_millis(1));
         loop {
-            let Err(error) = calm(|| self.offer(kind, key, &contents)) else {
-                *locked(&self.arrived) = Instant::now();
-                return Ok(());
+            let error = match calm(|| self.offer(kind, key, contents.as_deref())) {
+                Ok(outcome) => {
+                    *locked(&self.arrived) = Instant::now();
+                    return Ok(outcome);
+                }
+                Err(error) => error,
             };
             let is_late = locked(&self.arrived).elapsed() + pause > self.at_most;
             if is_late || self.is_given_up.load(Ordering::Relaxed) {
@@ -195,22 +244,25 @@ impl Pushing {
         }
     }
 
-    /// Writes an entry unless the store has it.
-    fn offer(&self, kind: EntryKind, key: &Key, contents: &[u8]) -> io::Result<()> {
+    /// Writes an entry unless the store has it or there are no contents.
+    fn offer(&self, kind: EntryKind, key: &Key, contents: Option<&[u8]>) -> io::Result<Outcome> {
         let (store, name) = (&self.shared.store, entry_name(kind, key));
         let trust = Trust {
             secret: Some(&self.shared.secret),
             plain: false,
         };
-        // What cannot be read is as good as absent: whether it can be written shows then.
-        let there = store.read(&name, CACHE_ENTRY_BYTES).ok().flatten();
-        let is_there = |bytes| decode(bytes, trust).and_then(|entry| entry.of(kind, key));
-        if there.is_some_and(|bytes| is_there(bytes).is_ok()) {
-            return Ok(());
+        let found = store.read(&name, CACHE_ENTRY_BYTES);
+        let is_it = |bytes| decode(bytes, trust).and_then(|entry| entry.of(kind, key));
+        let is_there = found.map(|bytes| bytes.is_some_and(|bytes| is_it(bytes).is_ok()));
+        match (is_there, contents) {
+            (Ok(true), _) => Ok(Outcome::There),
+            // What cannot be read is as good as absent: whether it can be written shows then.
+            (_, Some(contents)) => {
+                let bytes = encode(kind, key, contents, Some(&self.shared.secret));
+                store.write(&name, &bytes).map(|()| Outcome::Written)
+            }
+            (Ok(false), None) => Ok(Outcome::Lost),
+            (Err(error), None) => Err(error),
         }
-        store.write(
-            &name,
-            &encode(kind, key, contents, Some(&self.shared.secret)),
-        )
     }
 }

@@ -167,9 +167,10 @@ fn what_links_lead_to_is_neither_listed_nor_copied_nor_removed() {
     let linked = Cache::new(Settings::new(dir.path().join("linked")));
     link(&version, &dir.path().join("linked").join(FOLDER));
 
+    // Two of the links, or the one, are in the way of entries.
     let look = |cache: &Cache| (cache.entries().len(), cache.verify().len(), cache.tuned());
-    assert_eq!(look(&cache), (1, 0, (0, 0)));
-    assert_eq!(look(&linked), (0, 0, (0, 0)));
+    assert_eq!(look(&cache), (1, 2, (0, 0)));
+    assert_eq!(look(&linked), (0, 1, (0, 0)));
     let seed = dir.path().join("seed");
     assert_eq!(cache.export(&seed).expect("it can be written"), 1);
     // A small bound throws out what is the cache's own.
@@ -178,13 +179,118 @@ fn what_links_lead_to_is_neither_listed_nor_copied_nor_removed() {
         ..cache.settings().expect("it is on").clone()
     });
     small.put(EntryKind::Kernel, &key(2), b"two");
-    assert_eq!(look(&cache), (1, 0, (0, 0)));
+    assert_eq!(look(&cache), (1, 2, (0, 0)));
     assert_eq!(linked.clear().expect("nothing is in the way"), (0, 0));
     assert_eq!(cache.clear().expect("nothing is in the way").0, 1);
-    assert_eq!(look(&cache), (0, 0, (0, 0)));
+    assert_eq!(look(&cache), (0, 2, (0, 0)));
     for path in &precious {
         assert!(path.exists(), "{}", path.display());
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_link_leads_to_is_not_used_and_the_link_is_named() {
+    let kind = EntryKind::Kernel;
+    // In the place of the entry, of its folder, and of that of the version.
+    for level in 0..3 {
+        let (dir, cache) = cache();
+        cache.put(kind, &key(1), b"one");
+        let path = entry_path(&dir.path().join("cache"), kind, &key(1));
+        let place = path.ancestors().nth(level).expect("it lies in a cache");
+        let outside = dir.path().join("outside");
+        fs::rename(place, &outside).expect("it is ours");
+        link(&outside, place);
+        assert_eq!(cache.get(kind, &key(1)), None, "{level}");
+        let damaged = cache.verify();
+        assert!(
+            matches!(&damaged[..], [(named, Damage::Link)] if named == place),
+            "{damaged:?}"
+        );
+        // What is made anew replaces a link to an entry, and nothing behind one.
+        cache.put(kind, &key(1), b"two");
+        let found = cache.get(kind, &key(1)).map(|(contents, _)| contents);
+        assert_eq!(found, (level == 0).then(|| b"two".to_vec()), "{level}");
+        let before = outside.join(path.strip_prefix(place).expect("it is above"));
+        let before = if level == 0 { &outside } else { &before };
+        let bytes = fs::read(before).expect("it is there");
+        assert!(bytes.ends_with(b"one"), "{level}");
+    }
+}
+
+#[test]
+fn what_is_in_the_way_of_entries_is_named() {
+    let (dir, cache) = cache();
+    cache.put(EntryKind::Kernel, &key(1), b"one");
+    let path = entry_path(&dir.path().join("cache"), EntryKind::Kernel, &key(1));
+    for level in [1, 2] {
+        let place = path.ancestors().nth(level).expect("it lies in a cache");
+        fs::remove_dir_all(place).expect("it is ours");
+        fs::write(place, "in the way").expect("it is ours");
+        let damaged = cache.verify();
+        assert!(
+            matches!(&damaged[..], [(named, Damage::NotAFolder)] if named == place),
+            "{damaged:?}"
+        );
+        cache.put(EntryKind::Kernel, &key(1), b"one");
+    }
+    let trouble = cache.inner.as_ref().and_then(|inner| inner.trouble.get());
+    let trouble = trouble.expect("it is told");
+    assert!(
+        trouble.contains(&dir.path().display().to_string()),
+        "{trouble}"
+    );
+}
+
+/// A file of another user in a folder that once all could write to. Files are given away by the superuser alone.
+#[cfg(unix)]
+#[test]
+fn what_another_user_left_in_the_folder_is_used_only_with_the_secret() {
+    let (dir, cache) = cache();
+    let kind = EntryKind::Kernel;
+    let give_away = |n| {
+        let path = entry_path(&dir.path().join("cache"), kind, &key(n));
+        std::os::unix::fs::chown(path, Some(4242), None)
+    };
+    cache.put(kind, &key(1), b"planted");
+    if give_away(1).is_err() {
+        eprintln!("skipped: this user cannot give a file to another");
+        return;
+    }
+    assert_eq!(cache.get(kind, &key(1)), None);
+    let damaged = cache.verify();
+    assert!(
+        matches!(damaged[..], [(_, Damage::Stranger)]),
+        "{damaged:?}"
+    );
+    assert_eq!(
+        cache.export(&dir.path().join("seed")).expect("it is ours"),
+        0
+    );
+    let keyed = Cache::new(Settings {
+        secret: Some(Secret::new([1; 32])),
+        ..cache.settings().expect("it is on").clone()
+    });
+    keyed.put(kind, &key(2), b"ours");
+    give_away(2).expect("as before");
+    let found = |n| keyed.get(kind, &key(n)).map(|(contents, _)| contents);
+    assert_eq!([found(1), found(2)], [None, Some(b"ours".to_vec())]);
+    cache.put(kind, &key(1), b"made");
+    let made = Some((b"made".to_vec(), Origin::Disk));
+    assert_eq!(cache.get(kind, &key(1)), made);
+}
+
+#[test]
+fn a_time_of_use_that_is_to_come_is_set_right_by_the_next_use() {
+    let (dir, cache) = cache();
+    cache.put(EntryKind::Kernel, &key(1), b"one");
+    let path = entry_path(&dir.path().join("cache"), EntryKind::Kernel, &key(1));
+    let file = fs::File::options().append(true).open(&path);
+    let year = Duration::from_secs(31_536_000);
+    let set = file.and_then(|file| file.set_modified(SystemTime::now() + year));
+    set.expect("it is ours");
+    assert!(cache.get(EntryKind::Kernel, &key(1)).is_some());
+    assert!(cache.entries()[0].used < SystemTime::now() + year / 2);
 }
 
 #[test]
@@ -442,7 +548,7 @@ fn no_damage_goes_unnoticed() {
         assert_eq!(cache.get(EntryKind::Cubin, &key(n)), None, "{how}");
         let damaged = cache.verify();
         assert_eq!(damaged.len(), 1, "{how}: {damaged:?}");
-        assert_eq!(damaged[0].0.path, path);
+        assert_eq!(damaged[0].0, path);
         let made =
             cache.get_or_make::<Stopped>(EntryKind::Cubin, &key(n), &Deadline::default(), || {
                 Ok(contents(n))

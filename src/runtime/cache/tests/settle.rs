@@ -106,6 +106,35 @@ fn a_store_that_takes_nothing_is_given_up() {
 }
 
 #[test]
+fn a_store_that_lets_entries_go_for_others_has_not_all() {
+    let store = Handle::new(Mood::Works);
+    let (_dir, cache) = machine(&store, |_| ());
+    assert_eq!(make(&cache, 19).settle(LONG), all(19));
+    store.set(Mood::Forgets);
+    // The one that is written drives out those that were there.
+    let kept = make(&cache, 20).settle(LONG);
+    assert_eq!((kept.local, kept.shared), (20, Some(store.held().len())));
+    assert_eq!(kept.shared, Some(1));
+    let problem = kept.problems.concat();
+    assert!(problem.contains("19 of 20 entries are not in the shared cache"));
+    assert!(problem.contains("has them no longer"), "{problem}");
+}
+
+#[test]
+fn a_store_that_fails_slowly_is_not_asked_for_each() {
+    let store = Handle::new(Mood::Works);
+    let (_dir, cache) = machine(&store, |_| ());
+    let tracked = make(&cache, 500);
+    store.set(Mood::FailsSlowly);
+    let before = store.reads();
+    let kept = tracked.settle(Duration::from_millis(400));
+    assert_eq!((kept.local, kept.shared), (500, Some(0)));
+    assert!(kept.problems.concat().ends_with("the line is slow"));
+    // Four threads come to some twenty in the time.
+    assert!(store.reads() - before < 500);
+}
+
+#[test]
 fn what_the_folder_does_not_keep_is_told() {
     let problem = |cache: &Cache, local: usize| {
         let kept = make(cache, 20).settle(LONG);

@@ -19,6 +19,10 @@ pub(super) enum Mood {
     Panics,
     /// Takes nothing more.
     IsFull,
+    /// Takes what is written, and lets what it has held before go.
+    Forgets,
+    /// Fails after a while.
+    FailsSlowly,
 }
 
 /// A store in memory.
@@ -66,7 +70,11 @@ impl Handle {
         let waited = self.0.changed.wait_while(mood, hangs);
         let mood = *waited.expect("nobody panics with it");
         match mood {
-            Mood::Works | Mood::Hangs => Ok(()),
+            Mood::Works | Mood::Hangs | Mood::Forgets => Ok(()),
+            Mood::FailsSlowly => {
+                std::thread::sleep(Duration::from_millis(100));
+                Err(io::Error::other("the line is slow"))
+            }
             Mood::Fails => Err(io::Error::other("the line is cut")),
             Mood::Panics => panic!("a store of a test panics"),
             Mood::IsFull if writes => Err(io::Error::other("no room")),
@@ -85,7 +93,11 @@ impl Store for Handle {
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.0.writes.fetch_add(1, Ordering::SeqCst);
         self.begin(true)?;
-        self.held().insert(name.to_owned(), bytes.to_vec());
+        let mut held = self.held();
+        if *self.0.mood.lock().expect("nobody panics with it") == Mood::Forgets {
+            held.clear();
+        }
+        held.insert(name.to_owned(), bytes.to_vec());
         Ok(())
     }
 }
