@@ -584,6 +584,12 @@ fn build_scripts_compile_what_a_file_asks_for() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
+    // The one kernel of a file needs no name, and may take so many registers.
+    let matmul = &FILE[FILE.find("@triton.jit\ndef matmul").expect("it is there")..];
+    let line = "# kernel: \"*fp16:16, *fp16:16, *fp32:16, i32:16\" max_registers=168 target=sm_90a";
+    let alone = format!("import triton\nimport triton.language as tl\n{line}\n{matmul}");
+    let alone = tilelift::build::rust_source("file.py", &alone).expect("it is right");
+    assert!(alone.contains("pub mod matmul {") && alone.contains(".maxnreg 168"));
     // Kernels that take tensor maps have those without beside them.
     let maps = text.matches("maps: &[\"").count();
     assert_eq!(text.matches("pub const FALLBACK_PTX_1").count(), maps);
@@ -630,6 +636,22 @@ fn what_a_build_script_cannot_compile_is_said_with_its_place() {
         (
             "# kernel: other \"*fp32, *fp32, i32, fp32\" BLOCK=64",
             "there is no kernel `other`",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=64 lines=1",
+            "file.py:4: error: lines=1: expected True or False",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=64 max_registers=few",
+            "file.py:4: error: max_registers=few: expected a number of registers",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=64 max_registers=1",
+            "is not compiled:\nfile.py:6: error: kernel `scale` for sm_80: ",
+        ),
+        (
+            "# kernel: \"*fp32, *fp32, i32, fp32\" BLOCK=64\n@triton.jit\ndef other(x):\n    pass",
+            "file.py:4: error: there is not exactly one kernel, and none is named",
         ),
         (
             "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=60",

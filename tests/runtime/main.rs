@@ -31,6 +31,8 @@ mod spans;
 mod redis;
 
 #[cfg(feature = "cuda")]
+mod command;
+#[cfg(feature = "cuda")]
 mod devices;
 #[cfg(feature = "cuda")]
 mod driver_start;

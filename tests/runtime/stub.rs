@@ -17,7 +17,7 @@ use crate::counting::COUNT;
 use crate::tools::{ADD, another_process, role};
 
 /// The folder of the stand-in; none where it cannot be built.
-fn stub() -> Option<&'static Path> {
+pub(crate) fn stub() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
     let build = || {
         if !cfg!(target_os = "linux") {
