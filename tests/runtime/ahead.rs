@@ -10,7 +10,7 @@ use tilelift::runtime::{
 };
 use tilelift::settings::{Options, Target};
 
-use crate::tools::emulator;
+use crate::tools::{another_process, emulator, role};
 
 #[test]
 fn kernels_compiled_ahead_run() {
@@ -675,6 +675,38 @@ fn what_a_build_script_cannot_compile_is_said_with_its_place() {
         assert!(error.to_string().contains(problem), "{problem}: {error}");
         assert_eq!(format!("{error:?}"), error.to_string());
     }
+}
+
+/// Cargo says where by a variable of the process, which this test program has not or has another of.
+#[test]
+fn build_scripts_write_where_cargo_says() {
+    let test = "ahead::build_scripts_write_where_cargo_says";
+    if let Some(file) = role() {
+        let done = tilelift::build::compile(file);
+        if std::env::var_os("OUT_DIR").is_none() {
+            let error = done.expect_err("nothing says where").to_string();
+            assert!(error.starts_with("there is no OUT_DIR: "), "{error}");
+        } else {
+            done.expect("it is right");
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let file = folder.path().join("file.py");
+    std::fs::write(&file, FILE).expect("writable");
+    let file = file.display().to_string();
+    let mut without = another_process(test, &file);
+    let mut with = another_process(test, &file);
+    for command in [
+        without.env_remove("OUT_DIR"),
+        with.env("OUT_DIR", folder.path()),
+    ] {
+        let output = command.output().expect("it can be started");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}");
+    }
+    let made = std::fs::read_to_string(folder.path().join("file.kernels.rs"));
+    assert!(made.expect("it was written").contains("pub mod matmul {"));
 }
 
 #[test]

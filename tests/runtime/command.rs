@@ -12,7 +12,7 @@ fn tilelift(args: &[&str], environment: &[(&str, &str)]) -> Option<Output> {
     command
         .args(args)
         .env("LD_LIBRARY_PATH", stub()?)
-        .env("TILELIFT_CACHE_DIR", "")
+        .env("TILELIFT_CACHE", "0")
         .envs(environment.iter().copied());
     Some(command.output().expect("it was built"))
 }
@@ -77,11 +77,11 @@ fn a_bench_says_which_share_of_the_limits_is_reached() {
             .collect()
     };
     let all = |n: &str| cells(&table, n).join(" ");
-    let of_100 = "1000.0 1000.0 1000.0 102 M 102.40 10.0 % 1.28 G 1.28 5.0 %";
-    let of_200 = "1000.0 1000.0 1000.0 205 M 204.80 20.0 % 2.56 G 2.56 10.0 %";
+    let of_100 = "1000.0 1000.0 1000.0 102.40 M 102.40 10.0 % 1.28 G 1.28 5.0 %";
+    let of_200 = "1000.0 1000.0 1000.0 204.80 M 204.80 20.0 % 2.56 G 2.56 10.0 %";
     assert_eq!([all("100"), all("200")], [of_100, of_200], "{table}");
     let drawn = std::fs::read_to_string(plot).expect("it was drawn");
-    assert!(drawn.contains("TFLOP/s"), "{drawn}");
+    assert!(drawn.contains("GB/s"), "{drawn}");
     // Half the time before is half as fast now.
     let before = std::fs::read_to_string(&saved).expect("it was saved");
     let before = before.replace("\"median_ms\": 1.0", "\"median_ms\": 0.5");
@@ -166,4 +166,50 @@ def double(x, n, BLOCK: tl.constexpr):
     };
     assert_eq!(row("64"), ["64", "1000.0", "1.000", "chosen"]);
     assert_eq!(row("100")[1..4], ["-", "-", "failed:"]);
+}
+
+/// A kernel that adds a block to itself.
+fn doubling(name: &str) -> String {
+    format!(
+        "kernel @{name}(v0 \"x\": ptr<f32>) warps(1) {{\nblock0:\n    v1 = arange {{start = 0}} : i32[32]\n    \
+         v2 = splat v0 : ptr<f32>[32]\n    v3 = addptr v2, v1 : ptr<f32>[32]\n    v4 = load v3 : f32[32]\n    \
+         v5 = fadd v4, v4 : f32[32]\n    store v3, v5\n    return\n}}\n"
+    )
+}
+
+/// What the driver takes too long for is given up, what it is not there for is refused, and the rest is made all the same.
+#[test]
+fn kernels_are_warmed_by_the_driver() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("slow.tir"), doubling("slow")).expect("writable");
+    std::fs::write(path("quick.tir"), doubling("quick")).expect("writable");
+    let manifest = "file s slow.tir\nfile q quick.tir\nkernel s slow \"*fp32\"\nkernel q quick \"*fp32\"\n\
+                    kernel q quick \"*fp32\" target=sm_80\n";
+    std::fs::write(path("m"), manifest).expect("writable");
+    let (manifest, cache, gate) = (path("m"), path("cache"), path("gate"));
+    let args = ["warm", &manifest, "-a", "driver", "--limit", "5", "-j", "1"];
+    let environment = [
+        ("TILELIFT_CACHE", "1"),
+        ("TILELIFT_CACHE_DIR", cache.as_str()),
+        ("STUB_SLOW", ".entry slow("),
+        ("STUB_GATE", gate.as_str()),
+    ];
+    let Some(output) = tilelift(&args, &environment) else {
+        return;
+    };
+    let told = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    for words in [
+        "the driver's assembler had not ended after 5 s and was stopped",
+        "no GPU here is one that sm_80 is the target of",
+        "1 assembled, 2 failed",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    // With the gate open the slow one is made too.
+    std::fs::write(&gate, "").expect("writable");
+    let output = tilelift(&args, &environment).expect("there is a stand-in");
+    let told = text(&output.stdout) + &text(&output.stderr);
+    assert!(told.contains("1 assembled, 1 failed"), "{told}");
 }

@@ -20,6 +20,7 @@ mod transfers;
 mod tuning;
 mod tuning_memory;
 mod tuning_results;
+mod typed;
 mod variants;
 mod warm;
 mod warnings;

@@ -105,6 +105,13 @@ fn launches_arrive_with_their_arguments() {
             (used.registers, used.resident, used.occupancy_percent),
             (32, 4, 25)
         );
+        let told = report.to_string();
+        assert!(
+            told.starts_with("add(*fp32, *fp32, *fp32, i32) for sm_90a, 4 warps, ")
+                && told.contains("; used: 32 registers, ")
+                && told.ends_with(" 4 programs resident, occupancy 25 %"),
+            "{told}"
+        );
         let all = kernel
             .cooperative(true)
             .and_then(|kernel| kernel.dependent(true));
