@@ -22,12 +22,13 @@ case "${1-}" in
   ;;
 */target/coverage/debug/deps/*)
   # Counters are memory that all threads of a process share: on two processors they take it from each other with each step. So
-  # each processor has a process of its own, which finds no other for threads.
+  # each test is a process that finds one processor for its threads. What it says is shown if it fails.
   "$@" --list --format terse | sed -n 's/: test$//p' |
-    xargs -r -n 1 -P "$(nproc)" --process-slot-var CPU sh -c 'exec taskset -c "$CPU" "$0" --exact "$1"' "$1"
+    xargs -r -n 1 -P "$(nproc)" --process-slot-var CPU \
+      sh -c 'told=$(taskset -c "$CPU" "$0" --exact "$1" 2>&1) || { echo "$told"; exit 1; }' "$1"
   exit
   ;;
-*/target/coverage/*) exec "$@" ;;
+/*) exec "$@" ;;
 esac
 
 cd "$(dirname "$0")/.."
