@@ -14,12 +14,21 @@
 # small that rustc inlines them in other crates, where only tests there call them.
 set -euo pipefail
 
-# Called by cargo in the place of rustc, for this crate alone.
+# Called by cargo in the place of rustc, for this crate alone, and with what it would execute.
 case "${1-}" in
 *rustc)
   case "$*" in *"--crate-name build_script_build"*) exec "$@" ;; esac
   exec "$@" -C instrument-coverage
   ;;
+*/target/coverage/debug/deps/*)
+  # Counters are memory that all threads of a process share: on two processors they take it from each other with each step. So
+  # each test is a process that finds one processor for its threads. What it says is shown if it fails.
+  "$@" --list --format terse | sed -n 's/: test$//p' |
+    xargs -r -n 1 -P "$(nproc)" --process-slot-var CPU \
+      sh -c 'told=$(taskset -c "$CPU" "$0" --exact "$1" 2>&1) || { echo "$told"; exit 1; }' "$1"
+  exit
+  ;;
+/*) exec "$@" ;;
 esac
 
 cd "$(dirname "$0")/.."
@@ -48,7 +57,7 @@ cov=$(tool llvm-cov)
 
 # Failures are told, and what ran counts.
 run() {
-  cargo test --no-fail-fast "$@" || echo "coverage: cargo test $*: failures" >&2
+  cargo test --config "target.'cfg(all())'.runner = '$PWD/fuzz/coverage.sh'" --no-fail-fast "$@" || echo "coverage: cargo test $*: failures" >&2
 }
 if [ $# = 0 ]; then
   rm -rf "$CARGO_TARGET_DIR/profiles"

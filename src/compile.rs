@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::device_print::Site;
-use crate::error::CompileError;
+use crate::error::{CompileError, panic_text};
 use crate::ir::function::{Asked, ThreadFunction, TileFunction};
 use crate::ir::map_recipe::MapRecipe;
 use crate::ir::types::{Elem, ThreadType};
@@ -141,11 +141,9 @@ pub fn compile_with(
     );
     let run = AssertUnwindSafe(|| pipeline::run(func, target, options, on_pass_end));
     let output = catch_unwind(run).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
         Err(CompileError::Internal {
             pass: "compile",
-            message: text.unwrap_or_else(|| "a panic".into()),
+            message: panic_text(&*panic),
         })
     })?;
     Ok(CompiledKernel {

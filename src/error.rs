@@ -1,5 +1,7 @@
 //! Why a kernel is refused. Every stage reports in these terms, so they stand below all of them.
 
+use std::any::Any;
+
 use crate::settings::{SettingsError, Target};
 use crate::verify::VerifierErrors;
 
@@ -119,5 +121,40 @@ impl CompileError {
             | CompileError::SharedMemory { .. }
             | CompileError::Internal { .. } => None,
         }
+    }
+}
+
+/// What a panic says.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|&text| text.to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_panic_says_is_kept() {
+        let said = |panic: Box<dyn Any + Send>| panic_text(&*panic);
+        assert_eq!(said(Box::new("no such layout")), "no such layout");
+        assert_eq!(said(Box::new("layout 7".to_owned())), "layout 7");
+        assert_eq!(said(Box::new(7)), "a panic");
+    }
+
+    #[test]
+    fn errors_about_a_line_say_which() {
+        let error = CompileError::Unsupported {
+            what: "`dot`".into(),
+            target: Target::SM_70,
+            line: Some(12),
+        };
+        assert_eq!(error.line(), Some(12));
+        let error = CompileError::Internal {
+            pass: "schedule",
+            message: "no".into(),
+        };
+        assert_eq!(error.line(), None);
     }
 }

@@ -12,7 +12,7 @@ use super::messages::say_remark;
 use super::python::python_run_notes;
 use super::{Failure, Result, cubin, write_out};
 use crate::compile::compile;
-use crate::error::CompileError;
+use crate::error::{CompileError, panic_text};
 use crate::filetest::Failure as RunFailure;
 use crate::filetest::run::{RunNote, Setup, run_kernel, run_notes};
 use crate::ir::function::TileFunction;
@@ -94,11 +94,7 @@ impl Case<'_> {
         let shown = catch_unwind(AssertUnwindSafe(|| self.show(func, symptom)));
         let message = match (shown, symptom) {
             (Ok(message), _) => message?,
-            (Err(panic), Symptom::Panics) => {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-                text.unwrap_or("a panic").to_owned()
-            }
+            (Err(panic), Symptom::Panics) => panic_text(&*panic),
             (Err(_), _) => return None,
         };
         let words = self.args.message.as_deref().unwrap_or("");

@@ -19,7 +19,7 @@ use super::passes::{CONTRACTION, compare};
 use super::reduce_case::reduce_case;
 use crate::compile::{CompiledKernel, compile, compile_with};
 use crate::emu;
-use crate::error::CompileError;
+use crate::error::{CompileError, panic_text};
 use crate::interp;
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
@@ -143,11 +143,9 @@ pub(super) fn judge(case: &Case) -> Judgement {
 
 /// What a panic says.
 fn panicked(panic: &(dyn Any + Send)) -> Failure {
-    let text = panic.downcast_ref::<String>().cloned();
-    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
     Failure {
         kind: "panic",
-        details: text.unwrap_or_default(),
+        details: panic_text(panic),
     }
 }
 

@@ -36,15 +36,6 @@ impl Asked {
         least: 0,
         most: u8::MAX,
     };
-
-    /// What was asked for by either.
-    #[must_use]
-    pub fn and(self, other: Asked) -> Asked {
-        Asked {
-            least: self.least.max(other.least),
-            most: self.most.min(other.most),
-        }
-    }
 }
 
 impl Default for ParamHints {

@@ -195,6 +195,12 @@ fn a_kernels_own_configurations_are_tried_and_the_rule_is_said() {
     let costs = rows.iter().filter_map(|row| row["cost"].as_f64());
     assert_eq!(rows[chosen]["cost"].as_f64(), costs.reduce(f64::min));
     assert_eq!(rows[2]["outcome"], "failed");
+    // One of the two that can be is measured.
+    let table = tune(&["--top", "1"]);
+    assert_eq!(table.matches("not tried: 1 others are measured").count(), 1);
+    let json: serde_json::Value =
+        serde_json::from_str(&tune(&["--top", "1", "--json"])).expect("JSON");
+    assert_eq!(json["rows"][1]["outcome"], "not tried", "{json}");
 }
 
 #[test]
@@ -208,6 +214,13 @@ fn what_cannot_be_tuned_is_refused() {
     };
     line("x=f32[8] zeros n=8", 1, "`out` gets no argument");
     line("grid($(cdiv(m,BLOCK))) n=8", 1, "nothing says what `m` is");
+    let args = ["tune", file, "--emulator", "--args", "n=8"];
+    for (more, words) in [
+        (["--with", "size"], "--with size: expected NAME=VALUE"),
+        (["-c", "BLOCK"], "-c BLOCK"),
+    ] {
+        check_failure(&[&args[..], &more].concat(), "", 2, words);
+    }
     check_failure(
         &["tune", "x.tir", "--args", "n=1"],
         "",

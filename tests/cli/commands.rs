@@ -40,6 +40,8 @@ fn every_stage_can_be_shown() {
         ("layout", "layout #0 = {reg="),
         ("shared", "no shared memory"),
         ("thread", "thread @double("),
+        ("machine", "; before allocation\n"),
+        ("machine", "; after allocation\n"),
         ("ptx", ".entry double"),
         ("stats", "layout conversions"),
     ];

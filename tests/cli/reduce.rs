@@ -73,6 +73,26 @@ fn a_failing_kernel_is_reduced() {
     let lines = reduced.lines().filter(|line| line.starts_with("    "));
     assert_eq!(lines.count(), 4, "{reduced}");
     check_failure(&["compile", paths[1], "-t", "sm_80"], "", 1, words);
+    // What it was compiled with stays.
+    let how = [
+        "--no-fp-fusion",
+        "--debug",
+        "--line-info",
+        "--maxnreg",
+        "64",
+        "--promote",
+        "never",
+    ];
+    let output = tilelift(
+        &[&["reduce", paths[1], "-t", "sm_80"], &how[..]].concat(),
+        "",
+    );
+    let words = "; test: run sm_80 no-fp-fusion no-promotion debug line-info maxnreg=64\n";
+    assert!(stdout(&output).starts_with(words), "{}", stdout(&output));
+    let looked = ["reduce", paths[1], "-t", "sm_80", "--check", "refused"];
+    let other = [&looked[..], &["--message", "other words"]].concat();
+    let words = "error: the kernel compiles with a message that contains `other words`";
+    check_failure(&other, "", 1, words);
     // It cannot get smaller.
     let output = tilelift(&["reduce", paths[1], "-t", "sm_80"], "");
     assert!(output.status.success(), "{}", stderr(&output));

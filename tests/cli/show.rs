@@ -166,6 +166,24 @@ fn a_schedule_shows_copies_ahead_of_products() {
     );
 }
 
+/// On Hopper products are started, and the next one before the last is waited for.
+#[cfg(feature = "triton")]
+#[test]
+fn a_schedule_shows_products_that_are_under_way() {
+    let args = ["show", "examples/kernels/matmul.py", "-t", "sm_90a"];
+    let output = tilelift(&[&args[..], &MATMUL, &["schedule"]].concat(), "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    let products = text
+        .lines()
+        .find(|line| line.starts_with("products under way"));
+    let products = products.unwrap_or_else(|| panic!("{text}"));
+    assert!(
+        products.contains("11211") && !products.contains('3'),
+        "{text}"
+    );
+}
+
 #[cfg(feature = "triton")]
 #[test]
 fn rings_and_memory_are_drawn() {
@@ -218,6 +236,31 @@ fn the_line_of_a_strided_load_is_told() {
         .expect("the line");
     assert!(row.contains("lanes are not side by side"), "{text}");
     assert!(svg.contains("lanes are not side by side"), "{svg}");
+}
+
+/// A kernel without lines of a source is told by what it became.
+#[test]
+fn the_lines_of_ptx_are_told_where_there_is_no_source() {
+    let line = "grid(1) x=f32[256] normal(1) n=256";
+    let text = shown(&["-p", "lines", "--args", line]);
+    assert!(
+        text.starts_with("double for sm_80: lines of the PTX\n"),
+        "{text}"
+    );
+    // Two loads and two stores of four sectors for each of four warps are a fifth each of all.
+    let accesses: Vec<&str> = text
+        .lines()
+        .filter(|row| row.contains(".global.b32"))
+        .collect();
+    assert_eq!(accesses.len(), 4, "{text}");
+    for row in accesses {
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(cells[1..6], ["20.7", "%", "4", "16", "1.00"], "{text}");
+    }
+    let without = ["show", "-", "-t", "sm_80", "-p", "lines"];
+    check_failure(&without, KERNEL, 2, "give --args");
+    let wrong = [&without[..], &["--args", "grid(1) y=f32[256] zeros"]].concat();
+    check_failure(&wrong, KERNEL, 1, "error: --args: ");
 }
 
 #[cfg(feature = "triton")]

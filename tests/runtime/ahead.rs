@@ -10,7 +10,7 @@ use tilelift::runtime::{
 };
 use tilelift::settings::{Options, Target};
 
-use crate::tools::emulator;
+use crate::tools::{another_process, emulator, role};
 
 #[test]
 fn kernels_compiled_ahead_run() {
@@ -584,6 +584,12 @@ fn build_scripts_compile_what_a_file_asks_for() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
+    // The one kernel of a file needs no name, and may take so many registers.
+    let matmul = &FILE[FILE.find("@triton.jit\ndef matmul").expect("it is there")..];
+    let line = "# kernel: \"*fp16:16, *fp16:16, *fp32:16, i32:16\" max_registers=168 target=sm_90a";
+    let alone = format!("import triton\nimport triton.language as tl\n{line}\n{matmul}");
+    let alone = tilelift::build::rust_source("file.py", &alone).expect("it is right");
+    assert!(alone.contains("pub mod matmul {") && alone.contains(".maxnreg 168"));
     // Kernels that take tensor maps have those without beside them.
     let maps = text.matches("maps: &[\"").count();
     assert_eq!(text.matches("pub const FALLBACK_PTX_1").count(), maps);
@@ -632,6 +638,22 @@ fn what_a_build_script_cannot_compile_is_said_with_its_place() {
             "there is no kernel `other`",
         ),
         (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=64 lines=1",
+            "file.py:4: error: lines=1: expected True or False",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=64 max_registers=few",
+            "file.py:4: error: max_registers=few: expected a number of registers",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=64 max_registers=1",
+            "is not compiled:\nfile.py:6: error: kernel `scale` for sm_80: ",
+        ),
+        (
+            "# kernel: \"*fp32, *fp32, i32, fp32\" BLOCK=64\n@triton.jit\ndef other(x):\n    pass",
+            "file.py:4: error: there is not exactly one kernel, and none is named",
+        ),
+        (
             "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=60",
             "file.py:",
         ),
@@ -653,6 +675,38 @@ fn what_a_build_script_cannot_compile_is_said_with_its_place() {
         assert!(error.to_string().contains(problem), "{problem}: {error}");
         assert_eq!(format!("{error:?}"), error.to_string());
     }
+}
+
+/// Cargo says where by a variable of the process, which this test program has not or has another of.
+#[test]
+fn build_scripts_write_where_cargo_says() {
+    let test = "ahead::build_scripts_write_where_cargo_says";
+    if let Some(file) = role() {
+        let done = tilelift::build::compile(file);
+        if std::env::var_os("OUT_DIR").is_none() {
+            let error = done.expect_err("nothing says where").to_string();
+            assert!(error.starts_with("there is no OUT_DIR: "), "{error}");
+        } else {
+            done.expect("it is right");
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let file = folder.path().join("file.py");
+    std::fs::write(&file, FILE).expect("writable");
+    let file = file.display().to_string();
+    let mut without = another_process(test, &file);
+    let mut with = another_process(test, &file);
+    for command in [
+        without.env_remove("OUT_DIR"),
+        with.env("OUT_DIR", folder.path()),
+    ] {
+        let output = command.output().expect("it can be started");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}");
+    }
+    let made = std::fs::read_to_string(folder.path().join("file.kernels.rs"));
+    assert!(made.expect("it was written").contains("pub mod matmul {"));
 }
 
 #[test]

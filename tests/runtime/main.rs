@@ -20,6 +20,7 @@ mod transfers;
 mod tuning;
 mod tuning_memory;
 mod tuning_results;
+mod typed;
 mod variants;
 mod warm;
 mod warnings;
@@ -30,6 +31,8 @@ mod spans;
 #[cfg(feature = "opendal")]
 mod redis;
 
+#[cfg(feature = "cuda")]
+mod command;
 #[cfg(feature = "cuda")]
 mod devices;
 #[cfg(feature = "cuda")]

@@ -17,7 +17,7 @@ use crate::counting::COUNT;
 use crate::tools::{ADD, another_process, role};
 
 /// The folder of the stand-in; none where it cannot be built.
-fn stub() -> Option<&'static Path> {
+pub(crate) fn stub() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
     let build = || {
         if !cfg!(target_os = "linux") {
@@ -104,6 +104,13 @@ fn launches_arrive_with_their_arguments() {
         assert_eq!(
             (used.registers, used.resident, used.occupancy_percent),
             (32, 4, 25)
+        );
+        let told = report.to_string();
+        assert!(
+            told.starts_with("add(*fp32, *fp32, *fp32, i32) for sm_90a, 4 warps, ")
+                && told.contains("; used: 32 registers, ")
+                && told.ends_with(" 4 programs resident, occupancy 25 %"),
+            "{told}"
         );
         let all = kernel
             .cooperative(true)

@@ -16,6 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Verdict;
 use super::random::Random;
+use crate::error::panic_text;
 use crate::regalloc::check::check as prove;
 use crate::regalloc::reg::RegClass;
 use crate::regalloc::{AllocFunction, Allocation, allocate};
@@ -34,10 +35,7 @@ pub fn check(seed: u64) -> Verdict {
     match judged {
         Ok(Ok(notes)) => Verdict::Passed(notes),
         Ok(Err(message)) => Verdict::Failed(message),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().cloned();
-            Verdict::Failed(text.unwrap_or_else(|| "a panic".into()))
-        }
+        Err(panic) => Verdict::Failed(panic_text(&*panic)),
     }
 }
 
