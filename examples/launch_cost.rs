@@ -362,7 +362,7 @@ impl Product {
 
     /// Arguments of launch `which`.
     fn args(&self, others: Others, which: usize) -> impl Args {
-        let second = which % 2 != 0 && others != Others::None;
+        let second = !which.is_multiple_of(2) && others != Others::None;
         let [x, y, out] = [0, 1, 2].map(|i| Arg::from(&self.buffers[3 * usize::from(second) + i]));
         // Multiples of 16, so that one kernel serves all.
         let [m, n, k] = match others {

@@ -38,7 +38,9 @@ fn write(folder: &Path, seed: u64) -> Option<()> {
     };
     let bounded = compile(&case.func, case.target, &options).ok()?;
     let (results, _) = match emulate_launch(&kernel, &case, true) {
-        Err(message) if message.contains("race on") => panic!("seed {seed}: {message}"),
+        Err(message) if message.contains("race on") => {
+            panic!("seed {seed}: {message}\n{}\n{}", case.func, kernel.ptx)
+        }
         done => done.ok()?,
     };
     if case.func.to_string().contains("f32[")

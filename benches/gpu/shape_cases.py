@@ -127,8 +127,8 @@ def four_bits(m, n, k, group=128):
     return Case(f"int4 weights f16 {m}x{n}x{k}", "packed.py", "int4_matmul", [B("out", "fp32", (parts * m, n), "poison"), B("x", "fp16", (m, k)),
                 B("weight", "u16", (n, k // 4)), B("scales", "fp16", (k // group, n), small), B("zeros", "u8", (k // group, n), below_16), N(m),
                 N(n), N(k), C(group), C("BM"), C("BN"), C("PARTS")], lambda c: (cdiv(n, c["BN"]), c["PARTS"]),
-                configs(("BM", "BN", "PARTS"), [(16, 64, 4, 4, 2), (16, 64, 4, 4, 5), (16, 64, 4, 4, 6), (16, 128, 4, 8, 3), (16, 128, 8, 8, 4), (16, 128, 4, 8, 5), (16, 64, 4, 4, 4), (16, 64, 8, 4, 4), (16, 64, 4, 4, 3), (16, 64, 2, 4, 6), (16, 64, 8, 4, 3),
-                                                (16, 128, 4, 8, 4), (16, 128, 4, 4, 4)]),
+                configs(("BM", "BN", "PARTS"), [(16, 128, 4, 4, 3), (16, 128, 4, 4, 4), (16, 128, 6, 4, 4), (16, 256, 8, 4, 3), (16, 64, 4, 4, 3), (16, 64, 4, 4, 2), (16, 64, 8, 4, 3),
+                                                (16, 128, 4, 8, 3)]),
                 expected, 2 * m * n * k, peer, graph=True)
 
 

@@ -6,7 +6,8 @@
 //! barrier. A read of bytes of a written slot, and a write to bytes of a read slot or of another written
 //! one, needs a barrier before it, which empties both sets. Stores to one slot belong to one exchange and
 //! never overlap, so a write after a write to the same slot needs none: a read, and with it a barrier,
-//! stands between two exchanges through it. Atomic steps on one slot need no order among themselves, but one to all
+//! stands between two exchanges through it. Not so where a loop stands in another one: its last iterations fill entries of
+//! a ring that nobody reads, and what fills the ring again in front of the loop waits for that. Atomic steps on one slot need no order among themselves, but one to all
 //! else.
 //!
 //! Copies by `cp_async` write entries of rings that nothing reads meanwhile, which is how pipelines are made. So a copy waits
@@ -61,6 +62,8 @@ use crate::ir::ops::ThreadOp;
 struct Pending {
     read: BTreeSet<Slot>,
     written: BTreeSet<Slot>,
+    /// Of these, the rings to which was stored while other entries were read.
+    written_apart: BTreeSet<Slot>,
     /// Changed by atomic steps.
     counted: BTreeSet<Slot>,
     /// What is not over before a wait; a barrier alone changes nothing.
@@ -122,7 +125,13 @@ impl Pending {
     /// What is left after a barrier of each group of warps.
     fn pass_group_barrier(&mut self, func: &ThreadFunction) {
         let own = |slot: &Slot| func.slots[*slot].by_group;
-        for set in [&mut self.read, &mut self.written, &mut self.counted] {
+        let sets = [
+            &mut self.read,
+            &mut self.written,
+            &mut self.written_apart,
+            &mut self.counted,
+        ];
+        for set in sets {
             set.retain(|slot| !own(slot));
         }
     }
@@ -188,7 +197,8 @@ impl Pending {
     fn join(&mut self, other: &Pending) -> bool {
         let sizes = |p: &Pending| {
             let loaded = (p.loaded.len(), p.loaded_atomically.len(), p.loaded_copies);
-            let shared = (p.read.len(), p.written.len(), p.counted.len());
+            let written = [p.written.len(), p.written_apart.len()];
+            let shared = (p.read.len(), written, p.counted.len());
             let products = [p.unfenced.len(), p.reading.len()];
             let boxes = [p.sending.len(), p.sent.len()];
             let late = [p.under_way.written.len(), p.under_way.loaded.len()];
@@ -197,6 +207,7 @@ impl Pending {
         let before = sizes(self);
         self.read.extend(&other.read);
         self.written.extend(&other.written);
+        self.written_apart.extend(&other.written_apart);
         self.counted.extend(&other.counted);
         self.under_way.written.extend(&other.under_way.written);
         self.under_way.loaded.extend(&other.under_way.loaded);
@@ -505,7 +516,12 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
             AccessSpace::Shared(Some(slot)) if data.op == ThreadOp::TensorStore => {
                 pending.sending.insert((slot, 0));
             }
-            AccessSpace::Shared(Some(slot)) => pending.note_slot(slot, access),
+            AccessSpace::Shared(Some(slot)) => {
+                if apart {
+                    pending.written_apart.insert(slot);
+                }
+                pending.note_slot(slot, access);
+            }
             AccessSpace::Global(pointer) if data.op == ThreadOp::TensorStore => {
                 pending.sent.insert(facts.origins[pointer]);
             }
@@ -548,6 +564,7 @@ impl Pending {
             How::Write => clash(read, !apart)
                 .max(clash(&self.counted, true))
                 .max(clash(written, false))
+                .max(clash(&self.written_apart, !apart))
                 .max(unfenced),
             How::Atomic => clash(read, true)
                 .max(clash(written, true))

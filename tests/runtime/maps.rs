@@ -354,7 +354,7 @@ mod stub {
                 (2, odd, x, 96, 4),
                 (2, y, x, 96, 4),
                 (2, y, x, 64, 4),
-                (2, x, x, 64, 0),
+                (2, x, x, 64, 4),
                 (0, y, x, 7, 3),
             ] {
                 let launched = kernel.launch(&device.stream(), grid, (x, out, n, from));

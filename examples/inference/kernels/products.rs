@@ -225,7 +225,7 @@ impl Kernels {
         let kernel = kernel.constant("G", group as u32)?;
         let kernel = kernel.constant("PARTS", parts as u32)?;
         let bm = m.next_power_of_two().max(16);
-        let configs = [(128, 4, 4), (64, 4, 3), (128, 8, 3)];
+        let configs = [(128, 4, 3), (64, 4, 3), (128, 8, 3)];
         let configs = configs.map(|(bn, warps, stages): (u32, _, _)| {
             let config = Config::new().constant("BM", bm as u32).constant("BN", bn);
             config.warps(warps).stages(stages)

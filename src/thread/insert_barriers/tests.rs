@@ -201,6 +201,9 @@ fn only_hazards_get_barriers() {
         "w|m|w",
         "ws",
         "rs",
+        // What the last iterations stored is in the way of what fills the ring again.
+        "rss|w",
+        "ss",
         // Atomic steps need no order among themselves.
         "aa|r|a",
         "w|a|w",
