@@ -12,7 +12,7 @@ use crate::ir::dfg::SourceLoc;
 use crate::ir::function::ThreadFunction;
 use crate::ir::map_recipe::{MAP_ALIGN, MAP_BYTES};
 use crate::ir::types::{AddressSpace, Elem};
-use crate::machine::function::{Edge, MachineFunction, Terminator};
+use crate::machine::function::{CodeBlock, Edge, MachineFunction, Terminator};
 use crate::machine::inst::{InstGroup, MInst, Modifier, Operand, OperandForm, Ptx, PtxType};
 use crate::machine::print::Printer;
 use crate::machine::select::bits_type;
@@ -174,15 +174,23 @@ impl Writer<'_> {
     fn body(&mut self) {
         let code = self.code;
         let mut is_target = vec![false; code.blocks.len()];
-        for block in &code.blocks {
+        let mut is_kept = vec![false; code.blocks.len()];
+        for (i, block) in code.blocks.iter().enumerate() {
             for edge in block.end.edges() {
                 is_target[edge.target] = true;
+                let mut body = code.blocks.get(edge.target..=i).into_iter().flatten();
+                is_kept[edge.target] |= body.any(|block| self.multiplies(block));
             }
         }
         for (i, block) in code.blocks.iter().enumerate() {
             if is_target[i] {
                 self.text.label(i);
                 self.text.out += ":\n";
+            }
+            // ptxas 12.9 and 13.0 unroll a loop whose number of iterations they see, and drop all products of warpgroups but the first
+            // where their sums are changed in between.
+            if is_kept[i] {
+                self.text.out += "\t.pragma \"nounroll\";\n";
             }
             for inst in &code.insts[block.insts.clone()] {
                 self.loc(inst.loc);
@@ -192,6 +200,12 @@ impl Writer<'_> {
             self.end(i, &block.end);
         }
         self.text.out += "}\n";
+    }
+
+    /// Whether a block has products of warpgroups.
+    fn multiplies(&self, block: &CodeBlock) -> bool {
+        let mut insts = self.code.insts[block.insts.clone()].iter();
+        insts.any(|inst| inst.op == Ptx::WgmmaCommit)
     }
 
     /// The end of block `index`; the next one is fallen into where that is possible.
