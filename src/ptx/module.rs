@@ -174,12 +174,12 @@ impl Writer<'_> {
     fn body(&mut self) {
         let code = self.code;
         let mut is_target = vec![false; code.blocks.len()];
-        let mut is_kept = vec![false; code.blocks.len()];
+        let mut has_products = vec![false; code.blocks.len()];
         for (i, block) in code.blocks.iter().enumerate() {
             for edge in block.end.edges() {
                 is_target[edge.target] = true;
                 let mut body = code.blocks.get(edge.target..=i).into_iter().flatten();
-                is_kept[edge.target] |= body.any(|block| self.multiplies(block));
+                has_products[edge.target] |= body.any(|block| self.multiplies(block));
             }
         }
         for (i, block) in code.blocks.iter().enumerate() {
@@ -189,7 +189,7 @@ impl Writer<'_> {
             }
             // ptxas 12.9 and 13.0 unroll a loop whose number of iterations they see, and drop all products of warpgroups but the first
             // where their sums are changed in between.
-            if is_kept[i] {
+            if has_products[i] {
                 self.text.out += "\t.pragma \"nounroll\";\n";
             }
             for inst in &code.insts[block.insts.clone()] {

@@ -23,7 +23,7 @@ use crate::runtime::api::argument::Arg;
 use crate::runtime::execute::executable::Executable;
 use crate::runtime::execute::tensor_maps::{self, Integer};
 
-/// Places for parameters: a power of two.
+/// Places for parameters.
 const PLACES: usize = 16;
 
 /// A kernel that takes tensor maps, ready to be launched.
@@ -246,7 +246,7 @@ impl Mapped {
         let mix = |hash: u64, &at: &u16| {
             (hash.rotate_left(5) ^ words.get(at)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         };
-        let first = (self.inputs.iter().fold(0, mix) >> 32) as usize;
+        let first = (self.inputs.iter().fold(0, mix) >> 32) as usize % PLACES;
         let mut free = (first..first + PLACES).filter_map(|i| Some((i, self.try_place(i)?)));
         let mut kept = match free.next() {
             Some((place, last)) => {
