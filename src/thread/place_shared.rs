@@ -2,7 +2,8 @@
 //!
 //! Positions number the instructions in program order. A slot lives from its first to its last access;
 //! a range that leaves a block is widened over every loop it touches, because the next iteration may come
-//! before the last access. Two slots whose ranges overlap must not share bytes.
+//! before the last access. Two slots whose ranges overlap must not share bytes. What products under way read lives up to the wait
+//! for them, and what copies under way write does, too: those of a loop's last iterations bring what nobody reads.
 //!
 //! Sharing bytes costs a barrier between the last read of the one slot and the first write of the other,
 //! so as long as all slots together are small each has its own. Beyond that they are placed largest
@@ -128,22 +129,31 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<SlotLiveRange> {
     let mut range_of: SecondaryMap<Slot, Option<usize>> = SecondaryMap::new();
     let mut bounds: Vec<(Block, u32, u32)> = Vec::new();
     let mut position = 0;
-    // Slots that products under way read, up to a wait for all.
-    let mut reading: EntitySet<Slot> = EntitySet::new();
+    // Slots that products under way read, and that copies under way write, up to a wait for all.
+    let [mut reading, mut filling] = [(); 2].map(|()| EntitySet::<Slot>::new());
     for &block in &func.order.blocks {
         let start = position;
         for &inst in func.order.insts(block) {
             let data = &func.dfg.insts[inst];
             let mut slots: Vec<Slot> = slots_of(func, inst).collect();
-            match data.op {
-                ThreadOp::Wgmma => reading.extend(slots.iter().copied()),
-                ThreadOp::WgmmaWait => {
-                    slots.extend(reading.keys().filter(|&slot| reading.contains(slot)));
-                    if data.pending() == Some(&0) {
-                        reading.clear();
-                    }
+            let waited_for = match data.op {
+                ThreadOp::Wgmma => {
+                    reading.extend(slots.iter().copied());
+                    None
                 }
-                _ => {}
+                ThreadOp::CpAsync => {
+                    filling.extend(slots.iter().copied());
+                    None
+                }
+                ThreadOp::WgmmaWait => Some(&mut reading),
+                ThreadOp::CpAsyncWait => Some(&mut filling),
+                _ => None,
+            };
+            if let Some(under_way) = waited_for {
+                slots.extend(under_way.keys().filter(|&slot| under_way.contains(slot)));
+                if data.pending() == Some(&0) {
+                    under_way.clear();
+                }
             }
             for slot in slots {
                 let place = *range_of[slot].get_or_insert(ranges.len());

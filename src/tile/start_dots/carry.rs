@@ -230,10 +230,21 @@ fn carry_sums(func: &mut TileFunction, block: Block, looped: Inst, started: &[St
         };
         let is_alone = counts[param] == 1 && counts[value] == 1;
         let changes_behind = |&slot: &Slot| changes_behind(func, product, slot, &late);
-        let may_go_on = product.reads.iter().all(changes_behind) && has_room(func, product, &late);
+        let may_go_on = product.reads.iter().all(changes_behind);
         if is_alone && may_go_on && !product.reads_registers {
             found.push((position, product));
         }
+    }
+    // All are waited for behind the last start, which is early enough without those that start late.
+    while let Some(last) = last_start(func.order.insts(body), &found) {
+        if found
+            .iter()
+            .all(|(_, product)| has_room(func, product, last, &late))
+        {
+            break;
+        }
+        let at_last = func.order.insts(body)[last];
+        found.retain(|(_, product)| product.inst != at_last);
     }
     if found.is_empty() {
         return;
@@ -300,16 +311,25 @@ fn waits(func: &TileFunction, inst: Inst, bars: &[Slot]) -> u32 {
     }
 }
 
-/// Whether a ring has entries for all that its loop waits for until what a product read is given back in the next iteration.
-fn has_room(func: &TileFunction, product: &Started, late: &[Inst]) -> bool {
+/// Where the last of these products starts in the body of a loop.
+fn last_start(body: &[Inst], found: &[(usize, &Started)]) -> Option<usize> {
+    let is_start = |inst: &Inst| found.iter().any(|(_, product)| product.inst == *inst);
+    body.iter().rposition(is_start)
+}
+
+/// Whether a ring has entries for all that an iteration waits for, which are given back behind the last start of the next one, and
+/// for what that one waits for until then.
+fn has_room(func: &TileFunction, product: &Started, last_start: usize, late: &[Inst]) -> bool {
     let Some((bars, entries)) = room(func, &product.reads, late) else {
         return true;
     };
-    let body = func.order.insts(product.block).iter();
-    let needed = body
-        .map(|&inst| waits(func, inst, &bars))
-        .fold(0, u32::saturating_add);
-    needed < entries
+    let waits_of = |insts: &[Inst]| {
+        let waits = insts.iter().map(|&inst| waits(func, inst, &bars));
+        waits.fold(0, u32::saturating_add)
+    };
+    let body = func.order.insts(product.block);
+    let needed = waits_of(body).saturating_add(waits_of(&body[..last_start]));
+    needed <= entries
 }
 
 /// Whether nothing in the body of a loop writes to a ring before a product is started, and behind it only copies: they fill the
@@ -355,8 +375,7 @@ fn rewrite(
     }
     list.retain(|inst| !late.iter().flatten().any(|moved| moved == inst));
     let wait = make(func, TileOp::DotWait, &tokens, &[]);
-    let is_start = |inst: &Inst| found.iter().any(|(_, product)| product.inst == *inst);
-    let behind = list.iter().rposition(is_start).map_or(0, |at| at + 1);
+    let behind = last_start(&list, found).map_or(0, |at| at + 1);
     list.insert(behind, wait);
     // What the products of the iteration before read is given back now, if there was such an iteration.
     let i32 = TileType::scalar(Elem::I32);
