@@ -55,6 +55,7 @@ unsafe extern "C" {
         parameters: *mut *mut c_void,
         extra: *mut *mut c_void,
     ) -> i32;
+    fn cuFuncSetAttribute(function: usize, attribute: i32, value: i32) -> i32;
     fn cuCtxSetCurrent(context: usize) -> i32;
     fn cuDevicePrimaryCtxRetain(context: *mut usize, device: i32) -> i32;
 }
@@ -170,13 +171,20 @@ fn per_launch(
 struct Raw {
     function: usize,
     words: Vec<u64>,
-    /// How many parameters are zeros, if there are no words.
-    zeros: usize,
+    /// What the parameters behind the words are.
+    maps: Vec<Zeros>,
+    threads: u32,
+    /// Bytes of shared memory.
+    shared: u32,
 }
 
 /// As many zeros as a tensor map has bytes, where one may stand.
+#[derive(Clone)]
 #[repr(align(64))]
 struct Zeros([u8; 128]);
+
+/// The attribute of a kernel that says how much shared memory a launch may ask for.
+const MAX_DYNAMIC_SHARED: i32 = 8;
 
 impl Raw {
     fn new(ptx: &str, name: &str, words: Vec<u64>) -> Outcome<Raw> {
@@ -197,18 +205,33 @@ impl Raw {
         Ok(Raw {
             function,
             words,
-            zeros: 0,
+            maps: Vec::new(),
+            threads: 128,
+            shared: 0,
         })
     }
 
-    fn launch(&mut self, stream: *mut c_void) -> Outcome<()> {
-        let mut zeros = Zeros([0; 128]);
-        let mut places = [std::ptr::null_mut(); 16];
-        for place in places.iter_mut().take(self.zeros) {
-            *place = zeros.0.as_mut_ptr().cast();
+    /// The same launch with tensor maps behind the words, and of a program of so many threads with so much shared memory.
+    fn with_maps(mut self, maps: usize, threads: u32, shared: u32) -> Outcome<Raw> {
+        (self.threads, self.shared) = (threads, shared);
+        self.maps = vec![Zeros([0; 128]); maps];
+        // SAFETY: the function is alive.
+        let code =
+            unsafe { cuFuncSetAttribute(self.function, MAX_DYNAMIC_SHARED, shared.try_into()?) };
+        if code != 0 {
+            return Err(format!("cuFuncSetAttribute: {code}").into());
         }
-        for (place, word) in places.iter_mut().zip(&mut self.words) {
+        Ok(self)
+    }
+
+    fn launch(&mut self, stream: *mut c_void) -> Outcome<()> {
+        let mut places = [std::ptr::null_mut(); 16];
+        let (of_words, of_maps) = places.split_at_mut(self.words.len());
+        for (place, word) in of_words.iter_mut().zip(&mut self.words) {
             *place = std::ptr::from_mut(word).cast();
+        }
+        for (place, map) in of_maps.iter_mut().zip(&mut self.maps) {
+            *place = map.0.as_mut_ptr().cast();
         }
         // SAFETY: function and stream are alive, and there is a place for each parameter.
         let code = unsafe {
@@ -217,10 +240,10 @@ impl Raw {
                 1,
                 1,
                 1,
-                128,
+                self.threads,
                 1,
                 1,
-                0,
+                self.shared,
                 stream,
                 places.as_mut_ptr(),
                 std::ptr::null_mut(),
@@ -378,7 +401,8 @@ impl Product {
     }
 }
 
-/// Launches of a kernel with three tensor maps beside the driver's own launch of an empty kernel with the same parameters.
+/// Launches of a kernel with three tensor maps beside the driver's own launch of an empty kernel with the same parameters, threads and
+/// shared memory.
 fn launches_with_maps() -> Outcome<()> {
     let device = device(None);
     let Some(context) = device.as_driver() else {
@@ -398,8 +422,13 @@ fn launches_with_maps() -> Outcome<()> {
         return Ok(());
     }
     let params = head.matches(".param").count();
-    let mut raw = Raw::new(&format!("{head}\n{{\nret;\n}}\n"), "product", Vec::new())?;
-    raw.zeros = params;
+    product.launch(&stream, Others::None, 0)?;
+    let made = &product.kernel.variants()[0];
+    let (threads, shared) = (made.predicted.threads, made.shared_bytes);
+    println!("{threads} threads, {shared} bytes of shared memory, {params} parameters");
+    let text = format!("{head}\n{{\nret;\n}}\n");
+    let raw = Raw::new(&text, "product", vec![0; params - maps])?;
+    let mut raw = raw.with_maps(maps, threads, shared)?;
     println!("product with three tensor maps, us a launch, median of {BURSTS} bursts of {BURST}");
     println!(
         "| round | raw | the same | more | other matrices | more | two extents, too | more | 125 extents | more |"

@@ -39,7 +39,10 @@ fn write(folder: &Path, seed: u64) -> Option<()> {
     let bounded = compile(&case.func, case.target, &options).ok()?;
     let (results, _) = match emulate_launch(&kernel, &case, true) {
         Err(message) if message.contains("race on") => {
-            panic!("seed {seed}: {message}\n{} {:?}\n{}\n{}", case.target, case.options, case.func, kernel.ptx)
+            panic!(
+                "seed {seed}: {message}\n{} {:?}\n{}\n{}",
+                case.target, case.options, case.func, kernel.ptx
+            )
         }
         done => done.ok()?,
     };
