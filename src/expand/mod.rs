@@ -20,6 +20,7 @@
 mod arg_reduction;
 mod atomic;
 mod boxes;
+mod byte_transpose;
 mod control;
 mod convert;
 mod dot;

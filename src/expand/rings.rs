@@ -24,18 +24,20 @@ use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
 
+use super::byte_transpose;
 use super::memory::slot_attrs;
 use super::partial_copy::{Ends, Sizes};
 use super::regs::{Expanded, SharedBlock, Start};
 use super::{Expander, Result, bug};
 
 /// Widest access in bytes.
-const MAX_ACCESS_BYTES: u32 = 16;
+pub(super) const MAX_ACCESS_BYTES: u32 = 16;
 
 /// Fewest bytes that a copy moves at once.
 const MIN_COPY_BYTES: u32 = 4;
 
-/// Blocks in shared memory that only products of matrices in the same block of code read.
+/// Blocks in shared memory that only products of matrices in the same block of code read, and blocks of bytes that are only stored to
+/// another place.
 pub(super) fn lazy_values(tile: &TileFunction) -> EntitySet<Value> {
     let is_view = |data: &InstData<Tile>| matches!(data.op, TileOp::SharedLoad | TileOp::Permute);
     let mut lazy = EntitySet::new();
@@ -56,7 +58,9 @@ pub(super) fn lazy_values(tile: &TileFunction) -> EntitySet<Value> {
             for (i, value) in tile.dfg.uses(inst).enumerate() {
                 let made = tile.dfg.def_inst(value);
                 let is_near = made.is_some_and(|m| tile.order.block_of(m) == Some(block));
-                if !(is_near && (data.op == TileOp::Dot && i < 2 || passes)) {
+                let reads_there = data.op == TileOp::Dot && i < 2
+                    || byte_transpose::is_loaded_for_store(tile, inst, value);
+                if !(is_near && (reads_there || passes)) {
                     others.insert(value);
                 }
             }
@@ -279,7 +283,7 @@ impl Expander<'_> {
     }
 
     /// A pointer to bytes as one to elements.
-    fn typed(&mut self, pointer: Value, scalar: Scalar) -> Result<Value> {
+    pub(super) fn typed(&mut self, pointer: Value, scalar: Scalar) -> Result<Value> {
         if scalar == Scalar::I8 {
             return Ok(pointer);
         }
@@ -392,7 +396,6 @@ impl Expander<'_> {
         let layout = self.layout(ty)?;
         let count = layout.num_registers() as usize;
         let value = self.arg(inst, 0)?;
-        let pack = self.pack_of(&value, count)?;
         let (slot, start) = self.entry(inst, 1)?;
         let block = SharedBlock {
             slot,
@@ -401,6 +404,13 @@ impl Expander<'_> {
         };
         let is_apart = self.tile.buffers[slot].is_some_and(|b| b.stages > 1)
             && self.is_read_beside(inst, slot);
+        let pack = match &value {
+            Expanded::Shared(from) if self.transpose_bytes(from, &block, layout, is_apart)? => {
+                return Ok(());
+            }
+            Expanded::Shared(from) => self.load_block(from, layout, ty.elem)?,
+            _ => self.pack_of(&value, count)?,
+        };
         if !is_apart && self.store_matrices(&block, layout, ty.elem, pack)? {
             return Ok(());
         }
@@ -450,31 +460,33 @@ impl Expander<'_> {
             columns: &columns,
             is_held: self.holds_addresses_of_stores(slot),
         };
-        let place = |r: usize| offsets.of(layout.apply(r as u32, 0, 0, 0));
+        // What follows each other in memory may lie apart in registers.
+        let runs = swizzle::runs_first(layout, &offsets, size);
+        let register = |at: usize| runs.register(at as u32) as usize;
+        let place = |at: usize| offsets.of(layout.apply(register(at) as u32, 0, 0, 0));
         let (register_copies, thread_copies) = self.copies_of(layout);
+        let is_copy = |at: usize| register(at) & register_copies != 0;
         let leader = self.leader(thread_copies)?;
         let mut sums = Sums::default();
-        let mut reg = 0;
-        while reg < count {
-            if reg & register_copies != 0 {
-                reg += 1;
+        let mut at = 0;
+        while at < count {
+            if is_copy(at) {
+                at += 1;
                 continue;
             }
             let mut width = 1;
             while 2 * width as u32 * size <= MAX_ACCESS_BYTES
-                && reg.is_multiple_of(2 * width)
-                && reg + 2 * width <= count
-                && (place(reg) | varying).is_multiple_of(2 * width as u32 * size)
-                && (0..2 * width).all(|i| {
-                    place(reg + i) == place(reg) + i as u32 * size
-                        && (reg + i) & register_copies == 0
-                })
+                && at.is_multiple_of(2 * width)
+                && at + 2 * width <= count
+                && (place(at) | varying).is_multiple_of(2 * width as u32 * size)
+                && (at..at + 2 * width)
+                    .all(|i| place(i) == place(at) + (i - at) as u32 * size && !is_copy(i))
             {
                 width *= 2;
             }
-            let map: Vec<u32> = (reg..reg + width).map(|r| r as u32).collect();
+            let map: Vec<u32> = (at..at + width).map(|at| register(at) as u32).collect();
             let stored = self.rearrange(&[pack], &map)?;
-            let (to, offset) = self.shared_place(&target, &mut sums, place(reg))?;
+            let (to, offset) = self.shared_place(&target, &mut sums, place(at))?;
             let to = self.typed(to, scalar)?;
             let mut data = InstData::new(ThreadOp::St, &[to, stored]);
             data.args.extend(leader);
@@ -483,7 +495,7 @@ impl Expander<'_> {
                 data.attrs.push(make::apart(Flag));
             }
             self.effect(data)?;
-            reg += width;
+            at += width;
         }
         Ok(())
     }
@@ -501,15 +513,33 @@ impl Expander<'_> {
             return Ok(Expanded::Shared(block));
         }
         let layout = self.layout(ty)?;
-        let elements: Vec<u32> = (0..layout.num_registers())
-            .map(|r| layout.apply(r, 0, 0, 0))
-            .collect();
+        Ok(Expanded::Pack(self.load_block(&block, layout, ty.elem)?))
+    }
+
+    /// A block in shared memory as a pack of the registers of a layout.
+    fn load_block(
+        &mut self,
+        block: &SharedBlock,
+        layout: &LinearLayout,
+        elem: Elem,
+    ) -> Result<Value> {
+        let count = layout.num_registers();
+        let elements: Vec<u32> = (0..count).map(|r| layout.apply(r, 0, 0, 0)).collect();
         let mut sums = Sums::default();
-        let pack = match self.load_matrices(&block, &mut sums, layout, ty.elem, &elements)? {
-            Some(pack) => pack,
-            None => self.load_elements(&block, &mut sums, layout, ty.elem, &elements)?,
-        };
-        Ok(Expanded::Pack(pack))
+        let matrices = self.load_matrices(block, &mut sums, layout, elem, &elements)?;
+        if let Some(pack) = matrices {
+            return Ok(pack);
+        }
+        let offsets = offsets_in(&block.layout, elem.bytes())?;
+        let runs = swizzle::runs_first(layout, &offsets, elem.bytes());
+        let in_memory: Vec<u32> = (0..count).map(|at| runs.register(at)).collect();
+        let wanted: Vec<u32> = in_memory.iter().map(|&r| elements[r as usize]).collect();
+        let pack = self.load_elements(&block, &mut sums, layout, elem, &wanted)?;
+        let mut map = vec![0; in_memory.len()];
+        for (at, &register) in (0..).zip(&in_memory) {
+            map[register as usize] = at;
+        }
+        self.rearrange(&[pack], &map)
     }
 
     /// The elements that stand at flat indices `elements` in thread 0 and where `layout` says in the others, as a pack.

@@ -168,7 +168,10 @@ pub fn cost_of_reads(offsets: &Offsets, elem_bytes: u32, readers: &[&LinearLayou
         let inner = word_columns(reader, elem_bytes);
         match rows(reader, inner, offsets, elem_bytes) {
             Some(rows) => conflicts(&offsets.all(&rows.columns), CHUNK),
-            None => conflicts_of_runs(reader, offsets, elem_bytes),
+            None => {
+                let run = runs_first(reader, offsets, elem_bytes).run;
+                conflicts_of_runs(reader, offsets, elem_bytes << run)
+            }
         }
     });
     each.sum()
@@ -196,23 +199,69 @@ pub fn trips(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips
                 wavefronts: matrices << conflicts(&offsets.all(&rows.columns), CHUNK),
             }
         }
-        None => {
-            let run = run_bits(layout, offsets, elem_bytes);
-            let bytes = (elem_bytes << run) << LOG2_LANES;
-            let each = (count >> run) * bytes.div_ceil(LINE);
-            Trips {
-                instructions: count >> run,
-                wavefronts: each << conflicts_of_runs(layout, offsets, elem_bytes),
-            }
-        }
+        None => trips_of_store(layout, offsets, elem_bytes),
     }
 }
 
-/// Conflicts of loads of runs of elements: of wide ones fewer lanes are served at once.
-fn conflicts_of_runs(reader: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> u32 {
-    let bytes = elem_bytes << run_bits(reader, offsets, elem_bytes);
+/// Storing a block from registers: runs of memory that each thread has, wherever among its registers ([`runs_first`]).
+pub fn trips_of_store(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips {
+    let run = runs_first(layout, offsets, elem_bytes).run;
+    let count = layout.num_registers() >> run;
+    trips_of_runs(layout, offsets, elem_bytes << run, count)
+}
+
+/// So many accesses of so many bytes.
+fn trips_of_runs(layout: &LinearLayout, offsets: &Offsets, bytes: u32, count: u32) -> Trips {
+    let each = count * (bytes << LOG2_LANES).div_ceil(LINE);
+    Trips {
+        instructions: count,
+        wavefronts: each << conflicts_of_runs(layout, offsets, bytes),
+    }
+}
+
+/// An order of registers in which runs of memory come together.
+#[derive(Clone, Debug)]
+pub struct RunOrder {
+    /// Bits of the number of a register, those of runs first.
+    bits: Vec<u32>,
+    /// How many are bits of runs.
+    run: u32,
+}
+
+impl RunOrder {
+    /// Exponent of the elements of a run.
+    pub fn run_bits(&self) -> u32 {
+        self.run
+    }
+
+    /// The register at a place of the order.
+    pub fn register(&self, at: u32) -> u32 {
+        let bits = self.bits.iter().enumerate();
+        bits.fold(0, |all, (bit, &to)| all | (at >> bit & 1) << to)
+    }
+}
+
+/// The order of a layout's registers in which those come together that take at most 16 bytes from one place on.
+pub fn runs_first(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> RunOrder {
+    let columns = layout.columns(HwDim::Register);
+    let most = (CHUNK / elem_bytes).max(1).ilog2();
+    let place = |bit: u32| {
+        let wanted = elem_bytes << bit;
+        let found = columns.iter().position(|&c| offsets.of(c) == wanted);
+        found.map(|bit| bit as u32)
+    };
+    let mut bits: Vec<u32> = (0..most).map_while(place).collect();
+    let run = bits.len() as u32;
+    let others = (0..columns.len() as u32).filter(|bit| !bits.contains(bit));
+    let others: Vec<u32> = others.collect();
+    bits.extend(others);
+    RunOrder { bits, run }
+}
+
+/// Conflicts of accesses to runs of so many bytes: of wide ones fewer lanes are served at once.
+fn conflicts_of_runs(layout: &LinearLayout, offsets: &Offsets, bytes: u32) -> u32 {
     let at_once = LOG2_LANES - bytes.max(4).ilog2().saturating_sub(LOG2_WORD);
-    let lanes = &reader.columns(HwDim::Lane)[..at_once as usize];
+    let lanes = &layout.columns(HwDim::Lane)[..at_once as usize];
     conflicts(&offsets.all(lanes), bytes)
 }
 
@@ -228,6 +277,20 @@ fn swizzled(shape: Shape, inner: usize, elem_bytes: u32, chunk: u32, rows: u32) 
         .unwrap_or_else(|_| named::shared_row_major(shape))
 }
 
+/// The layouts that a block may have whose rows run along `inner`.
+fn candidates(shape: Shape, inner: usize, elem_bytes: u32) -> [LinearLayout; 6] {
+    let forms = [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 4)];
+    forms.map(|(chunk, rows)| swizzled(shape, inner, elem_bytes, chunk * CHUNK, rows))
+}
+
+/// [`trips`] of a load from a block whose rows run along `inner`, and whose layout is the best one for it.
+pub fn trips_where_best(reader: &LinearLayout, inner: usize, elem_bytes: u32) -> Option<Trips> {
+    let layouts = candidates(reader.shape(), inner, elem_bytes).into_iter();
+    let offsets = layouts.filter_map(|layout| Offsets::new(&layout, elem_bytes));
+    let trips = offsets.map(|offsets| trips(reader, &offsets, elem_bytes));
+    trips.min_by_key(|trips| (trips.wavefronts, trips.instructions))
+}
+
 /// The layout of a block that `writer` fills and `readers` read, all layouts of registers; by other `choices` one with
 /// conflicts.
 pub fn layout(
@@ -236,12 +299,11 @@ pub fn layout(
     readers: &[&LinearLayout],
     choices: &mut Choices,
 ) -> LinearLayout {
-    let (shape, inner) = (writer.shape(), inner_dim(writer));
-    let forms = [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 4)];
-    let candidates =
-        forms.map(|(chunk, rows)| swizzled(shape, inner, elem_bytes, chunk * CHUNK, rows));
+    let shape = writer.shape();
+    let candidates = candidates(shape, inner_dim(writer), elem_bytes);
     if choices.chance(50) {
-        let any = candidates.into_iter().nth(choices.below(forms.len() + 1));
+        let any = choices.below(candidates.len() + 1);
+        let any = candidates.into_iter().nth(any);
         return any.unwrap_or_else(|| named::shared_row_major(shape));
     }
     let best = candidates

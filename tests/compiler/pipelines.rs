@@ -660,6 +660,37 @@ fn what_units_read_in_place_is_loaded_by_rows() {
     }
 }
 
+/// Matrices whose rows run across the summed dimension, in types that the unit reads along it alone: they are turned on their way by
+/// wide accesses and permutations of bytes, where nothing meets in a bank.
+#[test]
+fn what_is_turned_for_units_goes_by_words() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/matmul.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    let module = Module::parse(path, &text).expect("the file parses");
+    let sizes = "i32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16";
+    for (elem, total, blocks, permutations) in [
+        ("i8", "i32", "128, 128, 128", 64),
+        ("fp8e4nv", "fp32", "64, 128, 64", 32),
+        ("fp32", "fp32", "128, 64, 32", 0),
+    ] {
+        let signature =
+            format!("*{elem}:16, *{elem}:16, *fp32:16, {sizes}, {blocks}, 8, {total}, 'tf32'");
+        let args = parse_signature(&signature).expect("the signature parses");
+        let mut spec = Specialization::new(args, Target::SM_90A);
+        (spec.num_warps, spec.num_stages) = (4, Some(3));
+        let kernel = module.lower(Some("matmul"), &spec).expect("it is right");
+        let kernel = compiled(&kernel, Target::SM_90A);
+        let count = |op: &str| kernel.ptx.matches(op).count();
+        let single = ["ld.shared.u8", "st.shared.u8", "ld.shared.b32 "].map(count);
+        assert_eq!(single, [0, 0, 0], "{elem}");
+        assert!(
+            count("ld.shared.v4.b32") > 0 && count("st.shared.b32 ") > 0,
+            "{elem}"
+        );
+        assert_eq!(count("prmt.b32"), permutations, "{elem}");
+    }
+}
+
 /// Rows of numbers that a loop's products need come with the matrices, where threads have registers for two loops of it, too.
 #[test]
 fn small_boxes_come_beside_large_ones() {

@@ -1,17 +1,24 @@
-//! What it takes to load a block into registers that a unit reads in place, too.
+//! What it takes to load a block into registers that a unit reads in place, too, and to store one that it reads.
 //!
-//! Where such a block stands is bound by the forms of [`warpgroup`](crate::layout::warpgroup), and a reader counts on the one among them
-//! that serves it best. Rings that threads alone read take the shape of their readers ([`swizzle::layout`]), and those that are read to be
-//! stored in another form pay for one of both whatever the layout is: they cost nothing here.
+//! Where such a block stands is bound by the forms of [`warpgroup`](crate::layout::warpgroup), and a reader or writer counts on the one
+//! among them that serves it best. Rings that threads alone read take the shape of their readers ([`swizzle::layout`]), who pay for what
+//! no shape makes good: neighbours stand along the dimension of the copies.
+//!
+//! Of the types of four bytes and of one the unit reads no operand whose neighbours stand across the summed dimension. Such a block is
+//! loaded from its ring and stored again. Threads side by side then stand along the summed dimension, as in the block that is stored,
+//! and each holds a run of the other one, as in the ring (and of bytes as many as make a word along both): both accesses
+//! are wide, or free of conflicts, or both.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Node;
 use super::pbqp::Cost;
 use super::rings::{forms, readers};
+use super::seeds::tiled;
 use super::{Assignment, cost};
 use crate::ir::attrs::Attrs;
-use crate::ir::entities::{Inst, Slot};
+use crate::ir::effects::OpClass;
+use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::layout::swizzle::{self, Offsets};
@@ -21,62 +28,114 @@ use crate::linear_layout::named;
 /// Bytes of the widest access of a thread.
 const WIDEST: u32 = 16;
 
-/// The places that elements may have in the rings that units read.
+/// Bytes of a word.
+const WORD: u32 = 4;
+
+/// Where blocks in shared memory may stand.
 #[derive(Default)]
-pub(super) struct Places(FxHashMap<Slot, Vec<Offsets>>);
+pub(super) struct Places(FxHashMap<Slot, Place>);
+
+/// Where a block may stand.
+enum Place {
+    /// In one of these ways, as units read it.
+    OfUnits(Vec<Offsets>),
+    /// As suits the threads that read it, with neighbours along a dimension.
+    Along(usize),
+}
 
 impl Places {
-    /// What a load from a ring costs in a layout of registers: nothing if the ring adapts, or if it is no such load.
+    /// What a load or a store of a block costs in a layout of registers.
     pub(super) fn cost(&self, func: &TileFunction, inst: Inst, layout: &LinearLayout) -> Cost {
         let data = &func.dfg.insts[inst];
-        let slot = data.slot().filter(|_| data.op == TileOp::SharedLoad);
-        let places = slot.and_then(|slot| self.0.get(slot));
-        let bytes = func.dfg.insts[inst]
-            .results
-            .first()
-            .map_or(1, |&v| func.dfg.ty(v).elem.bytes());
-        let trips = places
-            .into_iter()
-            .flatten()
-            .map(|offsets| swizzle::trips(layout, offsets, bytes));
-        trips.map(cost::shared).min().unwrap_or(0)
+        let value = match data.op {
+            TileOp::SharedLoad => data.results.first(),
+            TileOp::SharedStore => data.args.first(),
+            _ => None,
+        };
+        let place = value.and_then(|_| self.0.get(data.slot()?));
+        let bytes = value.map_or(1, |&v| func.dfg.ty(v).elem.bytes());
+        let trips = match (place, data.op) {
+            (Some(Place::OfUnits(places)), TileOp::SharedLoad) => {
+                let trips = places.iter();
+                let trips = trips.map(|place| swizzle::trips(layout, place, bytes));
+                trips.map(cost::shared).min()
+            }
+            (Some(Place::OfUnits(places)), _) => {
+                let trips = places.iter();
+                let trips = trips.map(|place| swizzle::trips_of_store(layout, place, bytes));
+                trips.map(cost::shared).min()
+            }
+            (Some(&Place::Along(dim)), TileOp::SharedLoad) => {
+                swizzle::trips_where_best(layout, dim, bytes).map(cost::shared)
+            }
+            // Who stores counts on the readers.
+            (Some(Place::Along(_)), _) | (None, _) => None,
+        };
+        trips.unwrap_or(0)
     }
 }
 
 impl Assignment {
-    /// Looks at the rings that units read, and offers loads from them 16 bytes of a row for each thread.
+    /// Looks at the blocks that units read, and offers loads from them 16 bytes of a row for each thread.
     pub(super) fn find_places(&mut self, func: &TileFunction) {
         let nodes = self.graph.nodes.iter();
-        let loads: Vec<(Node, Slot)> = nodes
+        let accesses: Vec<(Node, Inst, Slot)> = nodes
             .filter_map(|(node, data)| {
-                let data = &func.dfg.insts[data.inst?];
-                let slot = data.slot().filter(|_| data.op == TileOp::SharedLoad)?;
-                Some((node, *slot))
+                let inst = data.inst?;
+                let data = &func.dfg.insts[inst];
+                let is_access = matches!(data.op, TileOp::SharedLoad | TileOp::SharedStore);
+                let slot = data.slot().filter(|_| is_access)?;
+                Some((node, inst, *slot))
             })
             .collect();
-        if loads.is_empty() {
+        if accesses.is_empty() {
             return;
         }
         let units = readers(func);
-        for (node, slot) in loads {
-            let (Some(buffer), Some(units)) = (func.buffers[slot], units.get(&slot)) else {
+        let in_place = read_in_place(func);
+        for (node, inst, slot) in accesses {
+            let Some(buffer) = func.buffers[slot] else {
                 continue;
             };
             let (shape, bytes) = (buffer.shape, buffer.elem.bytes());
+            let Some(units) = units.get(&slot) else {
+                let dim = self.run_of_copies(func, slot);
+                if let Some(dim) = dim.filter(|_| !in_place.contains(&slot)) {
+                    self.places.0.insert(slot, Place::Along(dim));
+                }
+                continue;
+            };
             let forms = forms(func, slot, &buffer, units);
             self.places.0.entry(slot).or_insert_with(|| {
                 let layouts = forms.iter().filter_map(|form| form.layout(shape, bytes));
-                layouts
-                    .filter_map(|layout| Offsets::new(&layout, bytes))
-                    .collect()
+                let places = layouts.filter_map(|layout| Offsets::new(&layout, bytes));
+                Place::OfUnits(places.collect())
             });
             let share = shape.elements() as u32 / (32 * self.num_warps);
-            let per_thread = (WIDEST / bytes).min(share.max(1));
+            let most = (WIDEST / bytes).min(share.max(1));
+            let is_form = |dim: usize| forms.iter().any(|form| form.inner == dim);
+            if func.dfg.insts[inst].op == TileOp::SharedStore {
+                let runs = self.run_in_ring(func, func.dfg.insts[inst].args[0]);
+                if let Some(run) = runs.filter(|&run| run < 2 && !is_form(run)) {
+                    let summed = 1 - run;
+                    let word = (WORD / bytes).clamp(1, share.max(1));
+                    let mut size = [1; 2];
+                    size[run] = (WIDEST / bytes).min((share / word).max(1));
+                    size[summed] = word;
+                    let order = [run, summed];
+                    if let Ok(layout) = tiled(shape, &[summed, run], &order, &size, self.num_warps)
+                    {
+                        let layout = self.pool.intern(layout);
+                        self.offer(node, layout);
+                    }
+                }
+                continue;
+            }
             for dim in [1, 0] {
                 // The arguments are powers of two and a permutation, so nothing is refused.
-                if forms.iter().any(|form| form.inner == dim)
+                if is_form(dim)
                     && let Ok(layout) =
-                        named::coalesced(shape, &[dim, 1 - dim], per_thread, self.num_warps)
+                        named::coalesced(shape, &[dim, 1 - dim], most, self.num_warps)
                 {
                     let layout = self.pool.intern(layout);
                     self.offer(node, layout);
@@ -84,4 +143,52 @@ impl Assignment {
             }
         }
     }
+
+    /// The dimension along which neighbours stand in the ring from which a block was loaded, element by element.
+    fn run_in_ring(&self, func: &TileFunction, mut value: Value) -> Option<usize> {
+        loop {
+            let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+            match data.op {
+                TileOp::SharedLoad => return self.run_of_copies(func, *data.slot()?),
+                _ if data.class() == OpClass::Elementwise => {
+                    let mut blocks = data.args.iter();
+                    value = *blocks.find(|&&v| !func.dfg.ty(v).is_scalar())?;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// The dimension along which neighbours stand in a ring that copies fill.
+    fn run_of_copies(&self, func: &TileFunction, slot: Slot) -> Option<usize> {
+        let mut nodes = self.graph.nodes.iter();
+        let is_of_slot = |inst: Inst, op: TileOp| {
+            let data = &func.dfg.insts[inst];
+            data.op == op && data.slot() == Some(&slot)
+        };
+        let copied = nodes.find_map(|(node, data)| {
+            let is_copy = is_of_slot(data.inst?, TileOp::AsyncCopy);
+            Some(self.accesses.get(&node).filter(|_| is_copy)?.dim)
+        });
+        // Boxes come row by row.
+        let mut boxes = func.insts_with(TileOp::TensorCopy);
+        copied.or_else(|| {
+            let is_box = boxes.any(|(_, inst)| is_of_slot(inst, TileOp::TensorCopy));
+            let rank = func.buffers[slot]?.shape.rank();
+            rank.checked_sub(1).filter(|_| is_box)
+        })
+    }
+}
+
+/// The rings whose blocks products of single warps read where they stand, in a form of their own.
+fn read_in_place(func: &TileFunction) -> FxHashSet<Slot> {
+    let users = func.all_insts().map(|(_, inst)| &func.dfg.insts[inst]);
+    let users = users.filter(|data| matches!(data.op, TileOp::Dot | TileOp::Permute));
+    let slots = users.flat_map(|data| &data.args).filter_map(|&value| {
+        let load = &func.dfg.insts[func.dfg.def_inst(value)?];
+        load.slot()
+            .filter(|_| load.op == TileOp::SharedLoad)
+            .copied()
+    });
+    slots.collect()
 }

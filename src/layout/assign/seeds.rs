@@ -410,7 +410,7 @@ fn warps_on_other_dims(
 
 /// `size` elements for each thread, lanes along the dimensions of `order` and warps along those of `warp_order`, as far as they
 /// reach.
-fn tiled(
+pub(super) fn tiled(
     shape: Shape,
     order: &[usize],
     warp_order: &[usize],
