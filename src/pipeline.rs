@@ -72,7 +72,7 @@ use crate::tile::settle_asserts::settle_asserts;
 use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
 use crate::tile::spread_sums::spread_sums;
-use crate::tile::start_dots::{has_started_dots, start_dots};
+use crate::tile::start_dots::{has_started_dots, least_registers, start_dots};
 use crate::verify::{VerifierErrors, verify, verify_rings, verify_roles};
 
 /// The kernel as it stands after a pass.
@@ -212,6 +212,7 @@ fn run_watched(
         shared_operands: !Choices::new(options.diversity, ChoiceSite::Sharing).chance(30),
         roles: options.roles,
         persistent: options.persistent,
+        max_registers: options.max_registers,
         ..ResourcePlan::ALL
     };
     // What this compilation asks for, in every round.
@@ -246,19 +247,22 @@ fn run_watched(
         let barriers = order_accesses(&mut thread, watch)?;
         let mut code = machine_code(&thread, target, options, watch)?;
         let needed = code.2.needed_registers;
-        let first = Target::most_registers(thread.cta_threads());
+        let bound = options.max_registers.map_or(u32::MAX, u32::from);
+        let first = Target::most_registers(thread.cta_threads()).min(bound);
         let whole = tile.partitions.values().next();
         let most = whole
             .and_then(|whole| whole.max_registers)
             .map_or(first, u32::from);
-        if has_started_dots(&tile) && needed > most + TOO_HIGH && by_groups.is_none() {
+        let cannot = least_registers(&tile) > most;
+        if has_started_dots(&tile) && (cannot || needed > most + TOO_HIGH && by_groups.is_none()) {
             match tile.producer() {
                 _ if resources.small_boxes && holds_small_boxes(&tile) => {
                     resources.small_boxes = false;
                 }
                 Some(_) => resources.roles = Policy::Never,
                 None => {
-                    by_groups = Some(needed);
+                    // What has no room for an instruction's sums stays with other units, which spill.
+                    by_groups = Some(if cannot { u32::MAX } else { needed });
                     resources.warpgroup_units = false;
                 }
             }

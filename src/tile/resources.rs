@@ -25,6 +25,8 @@ pub struct ResourcePlan {
     pub persistent: Policy,
     /// Bytes that rings of pipelined loops leave free, for exchanges between threads.
     pub reserved: u32,
+    /// Most registers of a thread, if its author bounds them.
+    pub max_registers: Option<u16>,
 }
 
 impl ResourcePlan {
@@ -38,6 +40,7 @@ impl ResourcePlan {
         roles: Policy::Auto,
         persistent: Policy::Auto,
         reserved: 0,
+        max_registers: None,
     };
 
     /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first pieces, then loops over programs, then

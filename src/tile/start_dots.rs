@@ -59,6 +59,23 @@ pub fn has_started_dots(func: &TileFunction) -> bool {
     insts.any(|data| data.op == TileOp::DotStart)
 }
 
+/// Registers that an instruction of a warpgroup takes beside its sums, and a left operand in registers.
+const BESIDE_SUMS: u32 = 30;
+
+/// Registers without which no assembler makes code of the products that were started: a unit has all sums of an instruction in registers,
+/// and they cannot be spilled meanwhile.
+pub fn least_registers(func: &TileFunction) -> u32 {
+    let starts = func.insts_with(TileOp::DotStart);
+    let sums = starts.filter_map(|(_, inst)| {
+        let sums = func.dfg.ty(func.dfg.insts[inst].results[0]);
+        let layout = warpgroup::accumulator(sums.shape, func.num_warps())?;
+        let columns = warpgroup::columns_at_once(&layout)?;
+        // 64 rows of 128 threads.
+        Some((columns / 2 * sums.elem.bytes()).div_ceil(4))
+    });
+    sums.max().map_or(0, |sums| sums + BESIDE_SUMS)
+}
+
 /// Gives products to warpgroups; gives how many.
 pub fn start_dots(func: &mut TileFunction, target: Target) -> usize {
     let dots: Vec<(Block, Inst)> = func

@@ -57,6 +57,9 @@ const MOST_REGISTERS: u32 = 240;
 /// Registers by which an estimate is too high at least: ptxas gave products 70 less, and attention 20 to 80.
 const TOO_HIGH: u32 = 24;
 
+/// Most warps of a CTA.
+const MOST_WARPS: u32 = 32;
+
 /// Registers of a thread of the program where the producer's give theirs away; none if those that all warps begin with are enough
 /// for a program that needs so many. One warp more takes a program of eight from 255 registers to 168; four that keep 24 each leave
 /// it 240.
@@ -89,7 +92,9 @@ pub fn form_roles(func: &mut TileFunction, target: Target, resources: &ResourceP
         true => &[turns::GROUPS, 1][..],
         false => &[1],
     };
-    let mut found = groups.iter().filter_map(|&groups| {
+    let has_room = |groups: &&u32| func.num_warps() * **groups + GROUP <= MOST_WARPS;
+    let groups = groups.iter().filter(has_room);
+    let mut found = groups.filter_map(|&groups| {
         let channels = channels::find(func, target, resources, groups)?;
         Some((groups, channels))
     });
@@ -108,6 +113,8 @@ pub fn form_roles(func: &mut TileFunction, target: Target, resources: &ResourceP
         .filter_map(|(_, inst)| func.regions(inst).next())
         .map(|body| registers_needed(func, body))
         .max();
+    // Within an author's bound the assembler gives no role more.
+    let registers = registers.filter(|_| resources.max_registers.is_none());
     let budget = registers.and_then(|registers| budget(first_warp, registers));
     if let Some(whole) = func.partitions.values_mut().next() {
         whole.max_registers = budget;
