@@ -114,7 +114,7 @@ impl Expander<'_> {
         let writes = dest.address(self.holds_addresses_of_stores(dest.slot));
         let [mut read_sums, mut write_sums] = [Sums::default(), Sums::default()];
         for first in (0..count).filter(|register| register & taken == 0) {
-            let below = |k: u32| first | across[0] * (k & 1) | across[1] * (k >> 1);
+            let below = |k: u32| first | (across[0] * (k & 1)) | (across[1] * (k >> 1));
             let mut rows = Vec::new();
             for k in 0..SIDE {
                 let place = source.place(held, below(k));

@@ -534,7 +534,7 @@ impl Expander<'_> {
         let runs = swizzle::runs_first(layout, &offsets, elem.bytes());
         let in_memory: Vec<u32> = (0..count).map(|at| runs.register(at)).collect();
         let wanted: Vec<u32> = in_memory.iter().map(|&r| elements[r as usize]).collect();
-        let pack = self.load_elements(&block, &mut sums, layout, elem, &wanted)?;
+        let pack = self.load_elements(block, &mut sums, layout, elem, &wanted)?;
         let mut map = vec![0; in_memory.len()];
         for (at, &register) in (0..).zip(&in_memory) {
             map[register as usize] = at;
