@@ -1,15 +1,15 @@
 //! What it takes to load a block into registers that a unit reads in place, too, and to store one that it reads.
 //!
 //! Where such a block stands is bound by the forms of [`warpgroup`](crate::layout::warpgroup), and a reader or writer counts on the one
-//! among them that serves it best. Rings that threads alone read take the shape of their readers ([`swizzle::layout`]), who pay for what
-//! no shape makes good: neighbours stand along the dimension of the copies.
+//! among them that serves it best. Rings that threads alone read take the shape of their readers ([`swizzle::layout`]).
 //!
 //! Of the types of four bytes and of one the unit reads no operand whose neighbours stand across the summed dimension. Such a block is
-//! loaded from its ring and stored again. Threads side by side then stand along the summed dimension, as in the block that is stored,
+//! loaded from its ring and stored again, and pays for what no shape of the ring makes good: neighbours stand there along the dimension of
+//! the copies. Threads side by side then stand along the summed dimension, as in the block that is stored,
 //! and each holds a run of the other one, as in the ring (and of bytes as many as make a word along both): both accesses
 //! are wide, or free of conflicts, or both.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::graph::Node;
 use super::pbqp::Cost;
@@ -92,17 +92,12 @@ impl Assignment {
             return;
         }
         let units = readers(func);
-        let in_place = read_in_place(func);
         for (node, inst, slot) in accesses {
             let Some(buffer) = func.buffers[slot] else {
                 continue;
             };
             let (shape, bytes) = (buffer.shape, buffer.elem.bytes());
             let Some(units) = units.get(&slot) else {
-                let dim = self.run_of_copies(func, slot);
-                if let Some(dim) = dim.filter(|_| !in_place.contains(&slot)) {
-                    self.places.0.insert(slot, Place::Along(dim));
-                }
                 continue;
             };
             let forms = forms(func, slot, &buffer, units);
@@ -115,8 +110,9 @@ impl Assignment {
             let most = (WIDEST / bytes).min(share.max(1));
             let is_form = |dim: usize| forms.iter().any(|form| form.inner == dim);
             if func.dfg.insts[inst].op == TileOp::SharedStore {
-                let runs = self.run_in_ring(func, func.dfg.insts[inst].args[0]);
-                if let Some(run) = runs.filter(|&run| run < 2 && !is_form(run)) {
+                let ring = self.ring_of(func, func.dfg.insts[inst].args[0]);
+                if let Some((ring, run)) = ring.filter(|&(_, run)| run < 2 && !is_form(run)) {
+                    self.places.0.insert(ring, Place::Along(run));
                     let summed = 1 - run;
                     let word = (WORD / bytes).clamp(1, share.max(1));
                     let mut size = [1; 2];
@@ -144,12 +140,15 @@ impl Assignment {
         }
     }
 
-    /// The dimension along which neighbours stand in the ring from which a block was loaded, element by element.
-    fn run_in_ring(&self, func: &TileFunction, mut value: Value) -> Option<usize> {
+    /// The ring from which a block was loaded, element by element, and the dimension along which neighbours stand there.
+    fn ring_of(&self, func: &TileFunction, mut value: Value) -> Option<(Slot, usize)> {
         loop {
             let data = &func.dfg.insts[func.dfg.def_inst(value)?];
             match data.op {
-                TileOp::SharedLoad => return self.run_of_copies(func, *data.slot()?),
+                TileOp::SharedLoad => {
+                    let slot = *data.slot()?;
+                    return Some((slot, self.run_of_copies(func, slot)?));
+                }
                 _ if data.class() == OpClass::Elementwise => {
                     let mut blocks = data.args.iter();
                     value = *blocks.find(|&&v| !func.dfg.ty(v).is_scalar())?;
@@ -178,17 +177,4 @@ impl Assignment {
             rank.checked_sub(1).filter(|_| is_box)
         })
     }
-}
-
-/// The rings whose blocks products of single warps read where they stand, in a form of their own.
-fn read_in_place(func: &TileFunction) -> FxHashSet<Slot> {
-    let users = func.all_insts().map(|(_, inst)| &func.dfg.insts[inst]);
-    let users = users.filter(|data| matches!(data.op, TileOp::Dot | TileOp::Permute));
-    let slots = users.flat_map(|data| &data.args).filter_map(|&value| {
-        let load = &func.dfg.insts[func.dfg.def_inst(value)?];
-        load.slot()
-            .filter(|_| load.op == TileOp::SharedLoad)
-            .copied()
-    });
-    slots.collect()
 }
