@@ -32,3 +32,5 @@ mod tensor_ptr;
 #[cfg(feature = "triton")]
 mod times;
 mod ulp;
+#[cfg(feature = "triton")]
+mod units;

@@ -10,7 +10,7 @@ use crate::common::data::Random;
 use crate::common::executor::HostArg;
 use tilelift::compile::{CompiledKernel, compile};
 use tilelift::front::{Lowered, Module, Specialization, parse_signature};
-use tilelift::settings::{Options, Policy, Target};
+use tilelift::settings::{Options, Target};
 
 /// A kernel of the file, with these words of its text replaced.
 fn lowered(kernel: &str, signature: &str, stages: u8, words: &[(&str, &str)]) -> Lowered {
@@ -657,82 +657,6 @@ fn what_units_read_in_place_is_loaded_by_rows() {
         let what = format!("{name} {blocks}");
         assert_eq!(single, [0, 0], "{what}");
         assert!(kernel.ptx.contains("wgmma.mma_async"), "{what}");
-    }
-}
-
-/// Matrices whose rows run across the summed dimension, in types that the unit reads along it alone: they are turned on their way by
-/// wide accesses and permutations of bytes, where nothing meets in a bank.
-#[test]
-fn what_is_turned_for_units_goes_by_words() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/matmul.py");
-    let text = std::fs::read_to_string(path).expect("the examples are there");
-    let module = Module::parse(path, &text).expect("the file parses");
-    let sizes = "i32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16";
-    for (elem, total, blocks, permutations) in [
-        ("i8", "i32", "128, 128, 128", 64),
-        ("fp8e4nv", "fp32", "64, 128, 64", 32),
-        ("fp32", "fp32", "128, 64, 32", 0),
-    ] {
-        let signature =
-            format!("*{elem}:16, *{elem}:16, *fp32:16, {sizes}, {blocks}, 8, {total}, 'tf32'");
-        let args = parse_signature(&signature).expect("the signature parses");
-        let mut spec = Specialization::new(args, Target::SM_90A);
-        (spec.num_warps, spec.num_stages) = (4, Some(3));
-        let kernel = module.lower(Some("matmul"), &spec).expect("it is right");
-        let kernel = compiled(&kernel, Target::SM_90A);
-        let count = |op: &str| kernel.ptx.matches(op).count();
-        let single = ["ld.shared.u8", "st.shared.u8", "ld.shared.b32 "].map(count);
-        assert_eq!(single, [0, 0, 0], "{elem}");
-        assert!(
-            count("ld.shared.v4.b32") > 0 && count("st.shared.b32 ") > 0,
-            "{elem}"
-        );
-        assert_eq!(count("prmt.b32"), permutations, "{elem}");
-    }
-}
-
-/// What an author bounds, and what there is for many warps, is enough for whoever multiplies: roles ask for no more, and products whose sums
-/// find no room go to units that can spill.
-#[test]
-fn roles_and_units_keep_to_the_registers_there_are() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/matmul.py");
-    let text = std::fs::read_to_string(path).expect("the examples are there");
-    let module = Module::parse(path, &text).expect("the file parses");
-    let sizes = "i32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16";
-    for (blocks, num_warps, max_registers, by_groups) in [
-        ("128, 128, 64", 4, Some(128), true),
-        ("128, 128, 64", 4, Some(64), false),
-        ("64, 256, 64", 4, Some(128), false),
-        ("128, 256, 64", 8, Some(152), false),
-        ("256, 256, 64", 8, Some(168), true),
-        ("256, 256, 64", 16, None, false),
-        ("64, 64, 64", 32, None, true),
-        ("256, 256, 64", 32, None, false),
-    ] {
-        let signature = format!(
-            "{}, {sizes}, {blocks}, 8, fp32, 'tf32'",
-            ["*fp16:16"; 3].join(", ")
-        );
-        let args = parse_signature(&signature).expect("the signature parses");
-        let mut spec = Specialization::new(args, Target::SM_90A);
-        (spec.num_warps, spec.num_stages) = (num_warps, Some(3));
-        let kernel = module.lower(Some("matmul"), &spec).expect("it is right");
-        for roles in [Policy::Auto, Policy::Always] {
-            let options = Options {
-                max_registers,
-                roles,
-                ..Options::DEFAULT
-            };
-            let what = format!("{blocks}, {num_warps} warps, {max_registers:?}, {roles:?}");
-            let kernel = compile(&kernel.func, Target::SM_90A, &options);
-            let kernel = kernel.unwrap_or_else(|error| panic!("{what}: {error}"));
-            // Within a bound the assembler may wait for each product, which is what was asked for.
-            let flags = max_registers.map(|_| "-O0");
-            ptxas::assemble_with(&kernel.ptx, "sm_90a", flags.as_slice());
-            let takes = kernel.ptx.contains("setmaxnreg");
-            assert!(!takes || max_registers.is_none(), "{what}");
-            assert_eq!(kernel.ptx.contains("wgmma.mma_async"), by_groups, "{what}");
-        }
     }
 }
 
