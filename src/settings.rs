@@ -11,7 +11,7 @@ pub(crate) mod occupancy;
 
 pub use availability::Exists;
 pub(crate) use availability::exists;
-pub(crate) use ctas::{one_cta, program_warps};
+pub(crate) use ctas::{MOST_WARPS, one_cta, program_warps};
 pub use occupancy::{Usage, spilled_bytes};
 
 /// A PTX target: an architecture, and whether its code may use what later architectures lack (`a`).

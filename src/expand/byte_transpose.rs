@@ -11,7 +11,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, Scalar, ThreadType};
 use crate::layout::swizzle::{self, Offsets, RunOrder};
-use crate::linear_layout::layout::LinearLayout;
+use crate::linear_layout::layout::{HwDim, LinearLayout};
 
 use super::memory::slot_attrs;
 use super::regs::{SharedBlock, Start};
@@ -32,9 +32,10 @@ pub(super) fn is_loaded_for_store(tile: &TileFunction, store: Inst, value: Value
     let (Some(load), Some(block)) = (tile.dfg.def_inst(value), tile.order.block_of(store)) else {
         return false;
     };
-    let mut behind = tile.order.insts(block).iter();
-    let mut between = behind
-        .by_ref()
+    let mut between = tile
+        .order
+        .insts(block)
+        .iter()
         .skip_while(|&&inst| inst != load)
         .skip(1)
         .take_while(|&&inst| inst != store);
@@ -66,9 +67,12 @@ impl Side {
         })
     }
 
-    /// Bytes of an access, as far as all threads have them at a multiple of their number.
-    fn width(&self) -> u32 {
-        let varying = self.columns.iter().fold(MAX_ACCESS_BYTES, |all, c| all | c);
+    /// Bytes of an access, as far as all threads have all of them at a multiple of their number.
+    fn width(&self, held: &LinearLayout) -> u32 {
+        let others = self.runs.run_bits()..held.bits(HwDim::Register);
+        let others = others.map(|bit| self.place(held, self.runs.register(1 << bit)));
+        let columns = self.columns.iter().copied().chain(others);
+        let varying = columns.fold(MAX_ACCESS_BYTES, |all, c| all | c);
         (1 << self.runs.run_bits()).min(varying & varying.wrapping_neg())
     }
 
@@ -101,11 +105,11 @@ impl Expander<'_> {
         let (register_copies, thread_copies) = self.copies_of(held);
         let across: Vec<u32> = (0..2).map(|bit| dest.runs.register(1 << bit)).collect();
         let count = held.num_registers();
-        let width = source.width();
+        let width = source.width(held);
         let row: Vec<u32> = (0..width).map(|at| source.runs.register(at)).collect();
         let taken = row.iter().fold(0, |all, r| all | r) | across[0] | across[1];
         let is_square = width >= SIDE
-            && dest.width() >= SIDE
+            && dest.width(held) >= SIDE
             && row.iter().all(|r| r & (across[0] | across[1]) == 0);
         if !is_square || register_copies != 0 || thread_copies != 0 {
             return Ok(false);

@@ -199,19 +199,14 @@ pub fn trips(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips
                 wavefronts: matrices << conflicts(&offsets.all(&rows.columns), CHUNK),
             }
         }
-        None => trips_of_store(layout, offsets, elem_bytes),
+        None => trips_of_runs(layout, offsets, elem_bytes),
     }
 }
 
-/// Storing a block from registers: runs of memory that each thread has, wherever among its registers ([`runs_first`]).
-pub fn trips_of_store(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips {
+/// Loading a block into registers, or storing it, by the runs of memory that each thread has, wherever among its registers ([`runs_first`]).
+pub fn trips_of_runs(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips {
     let run = runs_first(layout, offsets, elem_bytes).run;
-    let count = layout.num_registers() >> run;
-    trips_of_runs(layout, offsets, elem_bytes << run, count)
-}
-
-/// So many accesses of so many bytes.
-fn trips_of_runs(layout: &LinearLayout, offsets: &Offsets, bytes: u32, count: u32) -> Trips {
+    let (count, bytes) = (layout.num_registers() >> run, elem_bytes << run);
     let each = count * (bytes << LOG2_LANES).div_ceil(LINE);
     Trips {
         instructions: count,

@@ -4,7 +4,7 @@
 //! with the threads of all.
 
 /// Most warps of a CTA.
-const MOST_WARPS: u32 = 32;
+pub(crate) const MOST_WARPS: u32 = 32;
 
 /// Warps of a program that asks for `num_warps` warps of each of `num_ctas` CTAs, or what is wrong with that. Whether
 /// `num_warps` is possible by itself is looked at elsewhere.

@@ -8,7 +8,7 @@ use crate::ir::function::Function;
 use crate::ir::level::Level;
 use crate::ir::ops::Opcode;
 use crate::ir::types::{AddressSpace, Elem, ValueType};
-use crate::settings::Target;
+use crate::settings::{MOST_WARPS, Target};
 use crate::text::quote::quoted;
 
 /// Most bytes of a slot: two of the largest blocks. No GPU has a fiftieth of that.
@@ -164,7 +164,7 @@ fn check_warps<L: Level>(func: &Function<L>, errors: &mut Errors) {
         let message = "there is no partition, so no warps";
         return errors.report(Rule::Warps, AnyEntity::Function, message);
     };
-    if !whole.num_warps.is_power_of_two() || whole.num_warps > 32 {
+    if !whole.num_warps.is_power_of_two() || whole.num_warps > MOST_WARPS {
         let message = format!(
             "the number of warps must be 1, 2, 4, 8, 16 or 32, not {}",
             whole.num_warps
@@ -187,7 +187,8 @@ fn check_warps<L: Level>(func: &Function<L>, errors: &mut Errors) {
     for (part, data) in func.partitions.iter().skip(1) {
         let end = data.first_warp.checked_add(data.num_warps);
         let is_behind = data.first_warp == whole.all_warps() && part.as_u32() == 1;
-        if !is_behind || !data.num_warps.is_power_of_two() || end.is_none_or(|end| end > 32) {
+        if !is_behind || !data.num_warps.is_power_of_two() || end.is_none_or(|end| end > MOST_WARPS)
+        {
             let message = "there are a power of two of warps behind the program's, and 32 at most";
             errors.report(Rule::Warps, part, message);
         }

@@ -2,28 +2,33 @@
 
 use crate::common::ptxas;
 use tilelift::compile::compile;
-use tilelift::front::{Module, Specialization, parse_signature};
+use tilelift::front::{Lowered, Module, Specialization, parse_signature};
 use tilelift::settings::{Options, Policy, Target};
+
+/// A product of the examples for sm_90a: b as k x n, matrices of these types, sums of type `total`.
+fn product(matrices: [&str; 3], blocks: &str, total: &str, num_warps: u32) -> Lowered {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/matmul.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    let module = Module::parse(path, &text).expect("the file parses");
+    let matrices = matrices.map(|elem| format!("*{elem}:16")).join(", ");
+    let sizes = "i32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16";
+    let signature = format!("{matrices}, {sizes}, {blocks}, 8, {total}, 'tf32'");
+    let args = parse_signature(&signature).expect("the signature parses");
+    let mut spec = Specialization::new(args, Target::SM_90A);
+    (spec.num_warps, spec.num_stages) = (num_warps, Some(3));
+    module.lower(Some("matmul"), &spec).expect("it is right")
+}
 
 /// Matrices whose rows run across the summed dimension, in types that the unit reads along it alone: they are turned on their way by
 /// wide accesses and permutations of bytes, where nothing meets in a bank.
 #[test]
 fn what_is_turned_for_units_goes_by_words() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/matmul.py");
-    let text = std::fs::read_to_string(path).expect("the examples are there");
-    let module = Module::parse(path, &text).expect("the file parses");
-    let sizes = "i32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16";
     for (elem, total, blocks, permutations) in [
         ("i8", "i32", "128, 128, 128", 64),
         ("fp8e4nv", "fp32", "64, 128, 64", 32),
         ("fp32", "fp32", "128, 64, 32", 0),
     ] {
-        let signature =
-            format!("*{elem}:16, *{elem}:16, *fp32:16, {sizes}, {blocks}, 8, {total}, 'tf32'");
-        let args = parse_signature(&signature).expect("the signature parses");
-        let mut spec = Specialization::new(args, Target::SM_90A);
-        (spec.num_warps, spec.num_stages) = (4, Some(3));
-        let kernel = module.lower(Some("matmul"), &spec).expect("it is right");
+        let kernel = product([elem, elem, "fp32"], blocks, total, 4);
         let kernel = compile(&kernel.func, Target::SM_90A, &Options::DEFAULT).expect("it compiles");
         ptxas::assemble(&kernel.ptx, "sm_90a");
         let count = |op: &str| kernel.ptx.matches(op).count();
@@ -41,10 +46,6 @@ fn what_is_turned_for_units_goes_by_words() {
 /// find no room go to units that can spill.
 #[test]
 fn roles_and_units_keep_to_the_registers_there_are() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/matmul.py");
-    let text = std::fs::read_to_string(path).expect("the examples are there");
-    let module = Module::parse(path, &text).expect("the file parses");
-    let sizes = "i32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16";
     for (blocks, num_warps, max_registers, by_groups) in [
         ("128, 128, 64", 4, Some(128), true),
         ("128, 128, 64", 4, Some(64), false),
@@ -55,14 +56,7 @@ fn roles_and_units_keep_to_the_registers_there_are() {
         ("64, 64, 64", 32, None, true),
         ("256, 256, 64", 32, None, false),
     ] {
-        let signature = format!(
-            "{}, {sizes}, {blocks}, 8, fp32, 'tf32'",
-            ["*fp16:16"; 3].join(", ")
-        );
-        let args = parse_signature(&signature).expect("the signature parses");
-        let mut spec = Specialization::new(args, Target::SM_90A);
-        (spec.num_warps, spec.num_stages) = (num_warps, Some(3));
-        let kernel = module.lower(Some("matmul"), &spec).expect("it is right");
+        let kernel = product(["fp16"; 3], blocks, "fp32", num_warps);
         for roles in [Policy::Auto, Policy::Always] {
             let options = Options {
                 max_registers,

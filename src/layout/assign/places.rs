@@ -62,7 +62,7 @@ impl Places {
             }
             (Some(Place::OfUnits(places)), _) => {
                 let trips = places.iter();
-                let trips = trips.map(|place| swizzle::trips_of_store(layout, place, bytes));
+                let trips = trips.map(|place| swizzle::trips_of_runs(layout, place, bytes));
                 trips.map(cost::shared).min()
             }
             (Some(&Place::Along(dim)), TileOp::SharedLoad) => {

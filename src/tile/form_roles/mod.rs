@@ -38,7 +38,7 @@ use crate::ir::function::{PartitionData, TileFunction};
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::layout::warpgroup;
-use crate::settings::{Policy, Target};
+use crate::settings::{MOST_WARPS, Policy, Target};
 use crate::tile::resources::ResourcePlan;
 use crate::tile::share_operands::registers_needed;
 use crate::tile::start_dots;
@@ -56,9 +56,6 @@ const MOST_REGISTERS: u32 = 240;
 
 /// Registers by which an estimate is too high at least: ptxas gave products 70 less, and attention 20 to 80.
 const TOO_HIGH: u32 = 24;
-
-/// Most warps of a CTA.
-const MOST_WARPS: u32 = 32;
 
 /// Registers of a thread of the program where the producer's give theirs away; none if those that all warps begin with are enough
 /// for a program that needs so many. One warp more takes a program of eight from 255 registers to 168; four that keep 24 each leave
