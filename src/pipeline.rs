@@ -44,6 +44,7 @@ use crate::thread::place_shared::place_shared;
 use crate::thread::share_quotients::share_quotients;
 use crate::thread::start_in_turns::start_in_turns;
 use crate::thread::start_sums::start_sums;
+use crate::thread::wait_before_joins::wait_before_joins;
 use crate::tile::add_invariants_first::add_invariants_first;
 use crate::tile::advance_scalars::advance_scalars;
 use crate::tile::apply_promises::apply_promises;
@@ -596,6 +597,9 @@ fn expand_and_place(
     }
     if multiply_by_reciprocals(&mut thread) > 0 {
         watch.thread("multiply_by_reciprocals", &thread)?;
+    }
+    if wait_before_joins(&mut thread) > 0 {
+        watch.thread("wait_before_joins", &thread)?;
     }
     if start_sums(&mut thread) > 0 {
         watch.thread("start_sums", &thread)?;

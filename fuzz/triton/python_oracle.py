@@ -2,7 +2,8 @@
 of the language, so that names, scopes and control flow are Python's own.
 
 Where compiled code is defined otherwise than Python, the text is changed first: what a name is given, or a function returns, has
-a type; the counter of a loop that never runs is the loop's start if its name was nothing before; both sides of `.. if .. else ..` at run time have types.
+a type; the counter of a loop that never runs is the loop's start if its name was nothing before, and
+what it was before otherwise, in the loop's type if that is wider; both sides of `.. if .. else ..` at run time have types.
 """
 import ast
 import collections
@@ -220,6 +221,12 @@ class Counted:
     def __iter__(self):
         return (Number(i, self.dtype) for i in self.range)
 
+    def before(self, value):
+        """What a counter is where the loop never runs: what it was, in the loop's type if that has more numbers."""
+        is_number = isinstance(value, Number) and value.dtype.is_int() and not np.ndim(value.value)
+        is_narrower = is_number and value.dtype.primitive_bitwidth < self.dtype.primitive_bitwidth
+        return cast(value, self.dtype) if is_narrower else value
+
 
 class Typed(ast.NodeTransformer):
     """Functions of kernels, in which names have types; those of Python stay as they are."""
@@ -278,9 +285,10 @@ class Typed(ast.NodeTransformer):
         bounds = ast.Assign([ast.Name("_bounds", ast.Store())], node.iter)
         node.iter = self.call("_numbers", ast.Name("_bounds", ast.Load()))
         start = ast.Assign([node.target], ast.Attribute(ast.Name("_bounds", ast.Load()), "start", ast.Load()))
-        is_there = ast.Expr(ast.Name(node.target.id, ast.Load()))
+        before = ast.Attribute(ast.Name("_bounds", ast.Load()), "before", ast.Load())
+        kept = ast.Assign([node.target], ast.Call(before, [ast.Name(node.target.id, ast.Load())], []))
         missing = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [start])
-        return [bounds, ast.Try([is_there], [missing], [], []), node]
+        return [bounds, ast.Try([kept], [missing], [], []), node]
 
 
 def chosen(test, body, orelse):

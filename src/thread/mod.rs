@@ -13,3 +13,4 @@ pub mod place_shared;
 pub mod share_quotients;
 pub mod start_in_turns;
 pub mod start_sums;
+pub mod wait_before_joins;
