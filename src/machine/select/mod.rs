@@ -73,6 +73,8 @@ struct Selector<'a> {
     renames: EntitySet<Value>,
     /// Words that are both floats and whole numbers.
     recast: EntitySet<Unit>,
+    /// What conversions to two floats of 8 bits leave, each in 16 bits.
+    converted: EntitySet<Unit>,
     /// Registers of policies for the L2 cache, by [`crate::ir::attrs::Evict`].
     policies: [Option<RegView>; 2],
     /// The instruction being selected, and what was emitted for it so far.
@@ -99,6 +101,7 @@ impl<'a> Selector<'a> {
             unread: EntitySet::new(),
             renames: EntitySet::new(),
             recast: EntitySet::new(),
+            converted: EntitySet::new(),
             policies: [None; 2],
             root: Inst::from_u32(0),
             loc: SourceLoc::default(),

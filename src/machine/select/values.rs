@@ -65,6 +65,14 @@ impl Selector<'_> {
         let ty = self.func.dfg.ty(value);
         let view = self.fresh(class(ty), ty.registers());
         self.values[value] = Some(Operand::Regs(view));
+        let def = self.func.dfg.def_inst(value);
+        let op = def.map(|def| self.func.dfg.insts[def].op);
+        // From sm_89 on two are one conversion.
+        if op == Some(ThreadOp::Fptrunc) && ty.elem.bits() == 8 && 89 <= self.target.sm {
+            let low = (0..view.count).step_by(2);
+            let low = low.map(|i| self.code.regs.unit(view, i));
+            self.converted.extend(low);
+        }
     }
 
     /// The registers of a result that are those of other values; none if it needs its own.
