@@ -598,11 +598,11 @@ fn expand_and_place(
     if multiply_by_reciprocals(&mut thread) > 0 {
         watch.thread("multiply_by_reciprocals", &thread)?;
     }
-    if wait_before_joins(&mut thread) > 0 {
-        watch.thread("wait_before_joins", &thread)?;
-    }
     if start_sums(&mut thread) > 0 {
         watch.thread("start_sums", &thread)?;
+    }
+    if wait_before_joins(&mut thread) > 0 {
+        watch.thread("wait_before_joins", &thread)?;
     }
     let shared = place_shared(&mut thread, &mut choices(ChoiceSite::Offsets));
     watch.thread("place_shared", &thread)?;

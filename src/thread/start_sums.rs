@@ -2,23 +2,26 @@
 //!
 //! ```text
 //! z = wgmma_fence 0                       z = wgmma_fence 0 {unread}
-//! brif c, loop(z), end(z)                 brif c, loop(z, 0), end(0)
+//! brif c, loop(z), end(z)                 brif c, loop(z, 0), end(z)
 //! loop(s):                                loop(s, adds):
 //!     f = wgmma_fence s                       f = wgmma_fence s
 //!     t = wgmma f, ..                =>       t = wgmma f, .., adds
-//!     brif d, loop(t), out(t)                 brif d, loop(t, 1), out(t)
-//! out(e):                                 out(e):
-//!     r = wgmma_wait e                        r = wgmma_wait e
-//!     jump end(r)                             jump end(r)
+//!     brif d, loop(t), end(t)                 brif d, loop(t, 1), end(t)
+//! end(e):                                 end(e):
+//!     r = wgmma_wait e                        w = wgmma_wait e
+//!                                             brif c, after(w), zeros
+//!                                         zeros:
+//!                                             jump after(0)
+//!                                         after(r):
 //! ```
 //!
 //! Sums of 128 x 128 in 128 threads are 128 registers each, and a persistent kernel with short sums writes zeros to them for each program
 //! while the units of its group have nothing to do. (An H200: 0.3 to 0.6 of 30 us of a product of 4096x4096x512.) A loop that
 //! is known to run has no edge to its end, and needs no zeros at all.
 //!
-//! Looks at sums that nothing but products reads or writes on the way, and that begin several times: elsewhere zeros are written
-//! while the first operands are on their way. Where what the loop leaves is still to be waited for
-//! ([`super::wait_before_joins`]) zeros may not join it.
+//! Zeros stand behind the wait and not on the edge to it: ptxas serialises products if sums get numbers between the first product of a loop
+//! and its wait (C7515). Looks at sums that nothing else reads or writes on the way, and that begin several times: elsewhere zeros are written
+//! while the first operands are on their way.
 
 use rustc_hash::FxHashMap;
 
@@ -45,6 +48,8 @@ struct Start {
     head: Block,
     /// The first products, which add to the sums of the last iteration.
     products: Inst,
+    /// What waits for the sums, if the loop may not run at all.
+    end: Option<Inst>,
 }
 
 /// Lets the first products of loops overwrite sums; gives the number of loops.
@@ -128,7 +133,7 @@ impl Readers {
         if number.op != ThreadOp::Const || number.value() != Some(&0) || is_short {
             return None;
         }
-        let mut entered = None;
+        let (mut entered, mut end) = (None, None);
         for &reader in self.readers(data.results[0]) {
             let Reader::Edge(before, param) = reader else {
                 return None;
@@ -136,12 +141,19 @@ impl Readers {
             let ValueDef::Param(block, _) = func.dfg.values[param].def else {
                 return None;
             };
-            if before != from {
-                return None;
-            }
-            match self.first_products(func, param) {
-                Some(products) if entered.is_none() => entered = Some((block, products)),
-                None if !self.is_waited_for(func, param) => {}
+            let products = self.first_products(func, param);
+            match (before == from, products, end) {
+                (true, Some(products), _) if entered.is_none() => {
+                    entered = Some((block, products));
+                }
+                (true, None, None) => {
+                    let wait = self.only(func, param, ThreadOp::WgmmaWait)?;
+                    let waits_here = self.blocks.get(&wait) == Some(&block);
+                    if !waits_here || !self.domtree.dominates(from, block) {
+                        return None;
+                    }
+                    end = Some(wait);
+                }
                 _ => return None,
             }
         }
@@ -154,14 +166,7 @@ impl Readers {
             from,
             head,
             products,
-        })
-    }
-
-    /// Whether a value is one of products that are under way.
-    fn is_waited_for(&self, func: &ThreadFunction, value: Value) -> bool {
-        self.readers(value).iter().any(|reader| match reader {
-            Reader::Operand(inst, _) => func.dfg.insts[*inst].op == ThreadOp::WgmmaWait,
-            Reader::Edge(..) => false,
+            end,
         })
     }
 
@@ -176,15 +181,20 @@ impl Readers {
 }
 
 fn change(func: &mut ThreadFunction, start: &Start) {
+    let condition = func
+        .order
+        .last(start.from)
+        .and_then(|last| func.dfg.insts[last].args.first().copied());
+    let zeros = func.dfg.insts[start.zeros].args[0];
     // Whether it is an iteration behind the first.
     let number = ThreadType::scalar(Elem::I32);
     let later = func.dfg.append_param(start.head, number);
     let mut zero = Value::from_u32(0);
-    let enters = |call: &BlockCall| call.block == start.head;
     for block in func.order.blocks.clone() {
         let Some(last) = func.order.last(block) else {
             continue;
         };
+        let enters = |call: &BlockCall| call.block == start.head;
         if !func.dfg.insts[last].blocks.iter().any(enters) {
             continue;
         }
@@ -214,15 +224,59 @@ fn change(func: &mut ThreadFunction, start: &Start) {
     let adds = func.dfg.insts[adds].results[0];
     func.dfg.insts[start.products].args.push(adds);
     func.dfg.insts[start.zeros].attrs.push(make::unread(Flag));
-    // Where the loop does not run they are numbers like others.
-    let data = &func.dfg.insts[start.zeros];
-    let (zeros, fenced) = (data.args[0], data.results[0]);
-    if let Some(last) = func.order.last(start.from) {
-        let calls = &mut func.dfg.insts[last].blocks;
-        for call in calls.iter_mut().filter(|call| !enters(call)) {
-            for arg in call.args.iter_mut().filter(|arg| **arg == fenced) {
-                *arg = zeros;
-            }
-        }
+    if let (Some(wait), Some(condition)) = (start.end, condition) {
+        zeros_after(func, wait, condition, start, zeros);
     }
+}
+
+/// Splits the block after a wait: where the loop has not run, sums are zero.
+fn zeros_after(
+    func: &mut ThreadFunction,
+    wait: Inst,
+    condition: Value,
+    start: &Start,
+    zeros: Value,
+) {
+    let Some(block) = func.order.block_of(wait) else {
+        return;
+    };
+    let mut front = func.order.insts(block).to_vec();
+    let place = front.iter().take_while(|&&inst| inst != wait).count() + 1;
+    let rest = front.split_off(place.min(front.len()));
+    let [zeros_block, after] = [(); 2].map(|()| func.dfg.make_block());
+    let sums = func.dfg.insts[wait].results[0];
+    let ty = func.dfg.ty(sums);
+    let either = func.dfg.append_param(after, ty);
+    for (_, inst) in func.all_insts().collect::<Vec<_>>() {
+        let change = |value| if value == sums { either } else { value };
+        func.dfg.map_uses(inst, change);
+    }
+    let call = |block, args: &[Value]| {
+        let mut call = BlockCall::region(block);
+        call.args.extend(args.iter().copied());
+        call
+    };
+    // The loop ran where its branch was taken to it.
+    let last = func.order.last(start.from);
+    let runs_first = last.is_some_and(|last| {
+        let first = func.dfg.insts[last].blocks.first();
+        first.is_some_and(|call| call.block == start.head)
+    });
+    let mut branch = InstData::new(ThreadOp::Brif, &[condition]);
+    branch.loc = func.dfg.insts[wait].loc;
+    let (ran, did_not) = (call(after, &[sums]), call(zeros_block, &[]));
+    match runs_first {
+        true => branch.blocks.extend([ran, did_not]),
+        false => branch.blocks.extend([did_not, ran]),
+    }
+    front.push(func.dfg.make_inst(branch, &[]));
+    let mut jump = InstData::new(ThreadOp::Jump, &[]);
+    jump.blocks.push(call(after, &[zeros]));
+    let jump = func.dfg.make_inst(jump, &[]);
+    let place = func.order.blocks.iter().position(|&b| b == block);
+    let place = place.map_or(func.order.blocks.len(), |place| place + 1);
+    func.order.blocks.splice(place..place, [zeros_block, after]);
+    func.order.replace(block, front);
+    func.order.replace(zeros_block, vec![jump]);
+    func.order.replace(after, rest);
 }

@@ -1,7 +1,8 @@
-//! Sums are waited for on the ways on which products add to them, and not where these meet one on which none does.
+//! Sums that meet others are waited for on the ways on which products add to them, and not behind.
 //!
 //! ```text
-//! brif c, loop(a), end(a)               brif c, loop(a), end(a)
+//! at(a):  ..                            at(a):  ..
+//!     brif c, loop(a), end(a)               brif c, loop(a), end(a)
 //! loop(s):                              loop(s):
 //!     t = wgmma s, ..                       t = wgmma s, ..
 //!     brif d, loop(t), end(t)     =>        brif d, loop(t), out(t)
@@ -12,9 +13,10 @@
 //!     r = wgmma_wait e                      ..
 //! ```
 //!
-//! ptxas serialises products if their sums may be anything else's between the first product and the wait (C7515), as those of a loop
-//! that may not run. Where products are under way on all ways nothing changes: what stands between the join and the wait is
-//! done meanwhile.
+//! ptxas serialises the products of a loop that may not run (C7515) if what they add to has its registers from several ways, as behind another
+//! loop or a choice: between the first product and the wait nothing else may write to sums. What stands in front of a wait
+//! is done while products go on, so all other waits stay where they are: those of sums that begin in one place, as
+//! nearly all do, and those to which products come on every way.
 
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -43,7 +45,13 @@ pub fn wait_before_joins(func: &mut ThreadFunction) -> usize {
         if !is_mixed || is_loop {
             continue;
         }
-        let waits = waits_of_params(func, block);
+        let mut waits = waits_of_params(func, block);
+        waits.retain(|&wait| {
+            let sums = func.dfg.insts[wait].args[0];
+            let others = from.iter().filter(|&&b| !under_way[b]);
+            let mut others = others.flat_map(|&b| handed_on(func, b, block, sums));
+            others.any(|value| meets_others(func, value))
+        });
         if waits.is_empty() {
             continue;
         }
@@ -103,6 +111,27 @@ fn waits_of_params(func: &ThreadFunction, block: Block) -> Vec<Inst> {
         is_wait && is_param(data.args[0]) && data.args[1..].iter().all(|&arg| is_known(arg))
     });
     waits.collect()
+}
+
+/// What a block hands to another one as this parameter, once for each edge.
+fn handed_on(func: &ThreadFunction, from: Block, to: Block, param: Value) -> Vec<Value> {
+    let place = func.dfg.blocks[to].params.iter().position(|&p| p == param);
+    let last = func.order.last(from);
+    let calls = last.map_or(&[][..], |last| &func.dfg.insts[last].blocks);
+    let calls = calls.iter().filter(|call| call.block == to);
+    let args = calls.filter_map(|call| place.and_then(|place| call.args.get(place)));
+    args.copied().collect()
+}
+
+/// Whether a value comes from several ways, before a fence.
+fn meets_others(func: &ThreadFunction, value: Value) -> bool {
+    match func.dfg.values[value].def {
+        ValueDef::Param(..) => true,
+        ValueDef::Result(def, _) => {
+            let data = &func.dfg.insts[def];
+            data.op == ThreadOp::WgmmaFence && meets_others(func, data.args[0])
+        }
+    }
 }
 
 /// Puts waits on the edges from one block to another.
