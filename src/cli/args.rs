@@ -403,7 +403,7 @@ or the command line does:
   tilelift run add.py -n add -s "*fp32, *fp32, i32, 256" --args "grid(4) x=f32[1000] normal(1) out=f32[1000] poison n=1000"
 
 Each parameter that is no constant gets a number, `null`, or TYPE[LENGTH] with what it holds: poison, zeros, const(1.5),
-iota(0), normal(SEED), uniform(SEED,LOW,HIGH) or a list [1,2,3]. After `;` stands what is expected: `expect out = [1,2,3]`,
+iota(0), normal(SEED), uniform(SEED,LOW,HIGH) or a list [1,2,3]; `out=x` gives it the buffer of `x`. After `;` stands what is expected: `expect out = [1,2,3]`,
 `expect out within rel 1e-6`, `expect error WORDS`, `expect printed LINE`. In a .tir file the line is `; run: grid(4) ..`.
 Lists, the emulator and the GPU are compared with the interpreter as `expect out within ..` says, and without it within the bounds that
 the ops of the kernel state; the table counts elements that have none, and names the line. --exact compares bits. In a list `poison`

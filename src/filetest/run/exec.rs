@@ -31,6 +31,8 @@ pub(super) enum ArgValue {
         bits: u64,
     },
     Null,
+    /// The buffer of the argument with this number.
+    Same(usize),
     /// A buffer of its own, as it lies in memory; without bytes nobody may read it before it is written.
     Buffer {
         scalar: Scalar,
@@ -318,9 +320,15 @@ pub(super) fn allocated<E: fmt::Display>(
             bytes,
         } => allocate(count * scalar.bytes() as usize, bytes.as_deref())
             .map_err(|error| format!("`{}`: {error}", arg.name)),
-        ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
+        ArgValue::Scalar { .. } | ArgValue::Null | ArgValue::Same(_) => Ok(0),
     };
-    args.iter().map(address).collect()
+    let mut addresses: Vec<u64> = args.iter().map(address).collect::<Result<_, _>>()?;
+    for (i, arg) in args.iter().enumerate() {
+        if let ArgValue::Same(of) = arg.it {
+            addresses[i] = addresses[of];
+        }
+    }
+    Ok(addresses)
 }
 
 /// The same in the emulator's memory.
@@ -345,7 +353,7 @@ pub(super) fn emulated_buffers(
             let held = memory.snapshot(address, count * size, size).ok();
             held.map(|held| Contents::of_memory(*scalar, held))
         }
-        ArgValue::Scalar { .. } | ArgValue::Null => None,
+        ArgValue::Scalar { .. } | ArgValue::Null | ArgValue::Same(_) => None,
     });
     held.collect()
 }
@@ -384,8 +392,11 @@ pub(super) fn with_maps<T>(
     };
     let plain =
         compile(job.func, job.target, &options).map_err(|e| format!("{}: {e}", job.target))?;
-    let maps =
-        make(&plain.meta).ok_or("a kernel takes tensor maps that was compiled to take none")?;
+    // A text may state maps itself.
+    let maps = make(&plain.meta).ok_or_else(|| {
+        let why = why(&kernel.meta);
+        format!("these arguments allow no tensor map, and the kernel reads by nothing else: {why}")
+    })?;
     Ok((plain, maps, variant))
 }
 
@@ -429,7 +440,9 @@ impl Prepared {
         let args = job.args.iter().zip(&addresses);
         let args = args.map(|(arg, &address)| match &arg.it {
             ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, *bits)),
-            ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
+            ArgValue::Null | ArgValue::Same(_) | ArgValue::Buffer { .. } => {
+                emu::Arg::pointer(address)
+            }
         });
         let mut args: Vec<emu::Arg> = args.collect();
         let beside = |meta: &KernelMeta| emulated_beside(meta, &args, job.grid);

@@ -86,7 +86,7 @@ impl Executor for Gpu {
                 let unwritten = bytes.is_none() && poisoned(0) && poisoned(1);
                 (!unwritten).then(|| from_bytes(element(0)))
             })),
-            ArgValue::Scalar { .. } | ArgValue::Null => None,
+            ArgValue::Scalar { .. } | ArgValue::Null | ArgValue::Same(_) => None,
         });
         Finished::outcome(outputs.collect(), logs.first(), &kernel.meta.sites).of_variant(variant)
     }
@@ -162,7 +162,7 @@ fn try_run(
                 buffers.push(None);
                 continue;
             }
-            ArgValue::Null => {
+            ArgValue::Null | ArgValue::Same(_) => {
                 scalars.push(Vec::new());
                 buffers.push(None);
                 continue;
@@ -175,6 +175,10 @@ fn try_run(
     }
     let mut args = Vec::new();
     for ((arg, buffer), bytes) in job.args.iter().zip(&buffers).zip(&scalars) {
+        let buffer = match arg.it {
+            ArgValue::Same(of) => &buffers[of],
+            _ => buffer,
+        };
         args.push(match (&arg.it, buffer) {
             (ArgValue::Scalar { .. }, _) => Arg::Bytes(bytes),
             (_, Some((buffer, size))) => Arg::Pointer(buffer.slice(GUARD..GUARD + size)?),

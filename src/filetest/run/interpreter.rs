@@ -26,7 +26,7 @@ fn passed(args: &[Argument], addresses: &[u64]) -> Vec<interp::Arg> {
     let args = args.iter().zip(addresses);
     let args = args.map(|(arg, &address)| match &arg.it {
         ArgValue::Scalar { bits, .. } => interp::Arg::Bits(*bits),
-        ArgValue::Null | ArgValue::Buffer { .. } => interp::Arg::Ptr(address),
+        ArgValue::Null | ArgValue::Same(_) | ArgValue::Buffer { .. } => interp::Arg::Ptr(address),
     });
     args.collect()
 }
@@ -206,7 +206,7 @@ impl Executor for Interpreter {
                     let held = memory.snapshot(address, count * size, size).ok();
                     held.map(|held| Contents::of_memory(*scalar, held))
                 }
-                ArgValue::Scalar { .. } | ArgValue::Null => None,
+                ArgValue::Scalar { .. } | ArgValue::Null | ArgValue::Same(_) => None,
             });
         let buffers = outputs.collect();
         let mut outcome = Finished::outcome(buffers, Some(&memory.take_log()), &sites);

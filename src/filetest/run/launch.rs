@@ -118,7 +118,7 @@ impl LaunchLine {
             ArgValue::Buffer { scalar, count, .. } => {
                 Buffer::new(device, count * scalar.bytes() as usize).map(Some)
             }
-            ArgValue::Scalar { .. } | ArgValue::Null => Ok(None),
+            ArgValue::Scalar { .. } | ArgValue::Null | ArgValue::Same(_) => Ok(None),
         };
         let buffers = self.args.iter().map(buffer).collect::<Result<_, _>>()?;
         Ok(Loaded {
@@ -135,6 +135,10 @@ impl Loaded {
         let mut list = ArgList::new();
         let args = self.args.iter().zip(&self.pointees);
         for ((arg, pointee), buffer) in args.zip(&self.buffers) {
+            let buffer = match arg.it {
+                ArgValue::Same(of) => &self.buffers[of],
+                _ => buffer,
+            };
             let dtype = |scalar| {
                 DType::of_scalar(scalar, false).ok_or_else(|| {
                     format!("`{}`: {scalar} is nothing that a launch takes", arg.name)
@@ -146,7 +150,10 @@ impl Loaded {
                 }
                 (ArgValue::Scalar { scalar, bits }, _) => push(&mut list, *scalar, *bits)
                     .ok_or_else(|| format!("`{}`: a launch takes no {scalar}", arg.name))?,
-                (ArgValue::Buffer { .. } | ArgValue::Null, _) => {
+                (ArgValue::Same(_), Some(buffer)) => {
+                    list.push(buffer.ptr().cast(dtype(pointee.unwrap_or(Scalar::I8))?));
+                }
+                (ArgValue::Buffer { .. } | ArgValue::Null | ArgValue::Same(_), _) => {
                     list.push(Pointer::null(dtype(pointee.unwrap_or(Scalar::I8))?));
                 }
             }

@@ -15,7 +15,8 @@
 //! - followed by `special`: every eleventh element is an infinity, NaN, zero, or an extreme of the type.
 //!
 //! `@FILE` is a buffer as long as the array in a file of NumPy (`.npy`, in C's order; `@"a name with spaces"`), whose type must be
-//! that of the elements. The file's name is relative to the folder of the text.
+//! that of the elements. The file's name is relative to the folder of the text. `y=x` gives a pointer the buffer that parameter `x`
+//! gets, as kernels that work in place have it; what is expected of it is said of `x`.
 //!
 //! The buffers of a line have at most 256 MiB together. `grid(x,y,z)` is within CUDA's limits (1 to 2^31-1, 65535 and
 //! 65535). An executor gives up after a number of steps that takes it seconds: 2^28 steps of the interpreter
@@ -305,6 +306,12 @@ fn arguments(
             )
         };
         let spec = spec_of(run, name)?.ok_or_else(missing)?;
+        if let (Elem::Ptr(..), ArgSpec::Number(other)) = (elem, spec)
+            && let Some(of) = names.iter().position(|name| name == other)
+        {
+            args.push(same(name, other, of, spec_of(run, other)?)?);
+            continue;
+        }
         args.push(
             argument(name, elem, spec, setup).map_err(|e| format!("`{}`: {e}", quoted(name)))?,
         );
@@ -403,6 +410,23 @@ fn check_names(run: &RunLine, setup: &Setup<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// The argument that is the buffer of another one, which gets this.
+fn same(name: &str, other: &str, of: usize, it: Option<&ArgSpec>) -> Result<Argument, String> {
+    match it {
+        Some(ArgSpec::Buffer { .. } | ArgSpec::File(_)) => Ok(Argument {
+            name: name.to_owned(),
+            shape: None,
+            it: exec::ArgValue::Same(of),
+        }),
+        _ => {
+            let (name, other) = (quoted(name), quoted(other));
+            Err(format!(
+                "`{name}`: `{other}` gets no buffer that it could be"
+            ))
+        }
+    }
+}
+
 fn argument(name: &str, elem: Elem, spec: &ArgSpec, setup: &Setup<'_>) -> Result<Argument, String> {
     let (it, shape) = match (elem, spec) {
         (Elem::Ptr(pointee, _), ArgSpec::File(path)) => {
@@ -450,7 +474,7 @@ fn value(elem: Elem, spec: &ArgSpec) -> Result<exec::ArgValue, String> {
             })
         }
         (Elem::Ptr(..), ArgSpec::Number(_)) => {
-            Err("a pointer takes a buffer or null, not a number".into())
+            Err("a pointer takes a buffer, the name of a parameter that gets one, or null, not a number".into())
         }
         (_, ArgSpec::Map(..)) => {
             Err("tensor maps are for PTX; what a kernel needs of them its launch makes".into())

@@ -176,7 +176,7 @@ impl Passed {
                 let encoded = encoded.map_err(|problem| format!("`{name}`: {problem}"))?;
                 Ok(emu::Arg::bytes(&encoded))
             }
-            ArgValue::Scalar { .. } | ArgValue::Null => {
+            ArgValue::Scalar { .. } | ArgValue::Null | ArgValue::Same(_) => {
                 Err(format!("`{name}`: a tensor map is of a buffer"))
             }
         }

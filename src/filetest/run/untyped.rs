@@ -107,7 +107,7 @@ mod tests {
         let types = made.args.iter().map(|arg| match &arg.it {
             ArgValue::Scalar { scalar, .. } => scalar.to_string(),
             ArgValue::Buffer { scalar, count, .. } => format!("{scalar}[{count}]"),
-            ArgValue::Null => "null".to_owned(),
+            ArgValue::Null | ArgValue::Same(_) => "null".to_owned(),
         });
         let types: Vec<String> = types.collect();
         assert_eq!(types, ["f16[8]", "i32", "i64", "f32", "i1", "null"]);

@@ -247,7 +247,11 @@ fn set(kernel: &Kernel, key: &str, value: &str) -> Result<Kernel, String> {
         "never" => Ok(Policy::Never),
         _ => Err(wrong("auto, always or never")),
     };
-    let number = || value.parse::<u16>().map_err(|_| wrong("a number"));
+    let number = || {
+        value
+            .parse::<u16>()
+            .map_err(|_| wrong("a whole number from 0 to 65535"))
+    };
     let changed = match key {
         "num_warps" => kernel.warps(number()?.into()),
         "num_ctas" => kernel.ctas(number()?.into()),

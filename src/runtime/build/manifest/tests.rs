@@ -236,7 +236,11 @@ kernel p pinned \"tensordesc<fp16[64, 32:16]>:nan, i64:16\" roles=never",
             ("kernel p add \"*fp32, *fp32, i32\" num_warps=3", "3 warps"),
             (
                 "kernel p add \"*fp32, *fp32, i32\" num_warps=-1",
-                "num_warps=-1: expected a number",
+                "num_warps=-1: expected a whole number from 0 to 65535",
+            ),
+            (
+                "kernel p add \"*fp32, *fp32, i32\" num_warps=4294967296",
+                "num_warps=4294967296: expected a whole number from 0 to 65535",
             ),
             (
                 "kernel p add \"*fp32, *fp32, i32\" num_stages=99",
