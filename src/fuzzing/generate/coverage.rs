@@ -89,7 +89,7 @@ pub const NOT_GENERATED: &[(TileOp, &str)] = &[
         "only passes make it, of boxes of tensors",
     ),
     (TileOp::MbarInit, "only passes make it, of boxes of tensors"),
-    (TileOp::MbarDrop, "passes make it, of boxes of tensors"),
+    (TileOp::MbarDrop, "only passes make it, of boxes of tensors"),
     (
         TileOp::MbarExpect,
         "only passes make it, of boxes of tensors",
