@@ -438,6 +438,39 @@ fn check_ptx(file: &str, line: &str, words: &str) {
     assert!(errors.contains(words), "{line}: {errors}");
 }
 
+/// Adds the element of one buffer to that of another one.
+const ADD: &str = "
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry add(.param .u64 add_param_0, .param .u64 add_param_1) {
+    .reg .b32 %r<4>; .reg .b64 %rd<2>;
+    ld.param.u64 %rd0, [add_param_0];
+    ld.param.u64 %rd1, [add_param_1];
+    ld.global.u32 %r0, [%rd0];
+    ld.global.u32 %r1, [%rd1];
+    add.u32 %r2, %r0, %r1;
+    st.global.u32 [%rd1], %r2;
+    ret;
+}
+";
+
+#[test]
+fn ptx_takes_one_buffer_twice() {
+    let folder = Folder::new();
+    let file = folder.file("add.ptx", ADD);
+    let file = file.to_str().expect("plain");
+    for line in [
+        "grid(1) block(1) param_0=i32[1] [21] param_1=param_0 ; expect param_0 = [42]",
+        "grid(1) block(1) add_param_0=param_1 param_1=i32[1] [21] ; expect param_1 = [42]",
+    ] {
+        let output = tilelift(&["run", file, "--args", line], "");
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let line = "grid(1) block(1) param_0=param_1 param_1=param_0";
+    check_ptx(file, line, "gets no buffer; write what it is to hold");
+}
+
 /// Copies the box at (1, 4) of one tensor to (0, 0) of another one. What shared memory holds in between is swizzled, or not.
 const MAPS: &str = ".version 8.0
 .target sm_90a

@@ -150,8 +150,12 @@ impl Loaded {
                 }
                 (ArgValue::Scalar { scalar, bits }, _) => push(&mut list, *scalar, *bits)
                     .ok_or_else(|| format!("`{}`: a launch takes no {scalar}", arg.name))?,
-                (ArgValue::Same(_), Some(buffer)) => {
-                    list.push(buffer.ptr().cast(dtype(pointee.unwrap_or(Scalar::I8))?));
+                (ArgValue::Same(of), Some(buffer)) => {
+                    let held = match self.args[*of].it {
+                        ArgValue::Buffer { scalar, .. } => scalar,
+                        _ => Scalar::I8,
+                    };
+                    list.push(buffer.ptr().cast(dtype(pointee.unwrap_or(held))?));
                 }
                 (ArgValue::Buffer { .. } | ArgValue::Null | ArgValue::Same(_), _) => {
                     list.push(Pointer::null(dtype(pointee.unwrap_or(Scalar::I8))?));

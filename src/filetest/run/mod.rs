@@ -62,6 +62,7 @@ mod named;
 mod npy;
 mod parse_line;
 mod ptx;
+mod shared_buffer;
 mod stated;
 mod summary;
 #[cfg(feature = "triton")]
@@ -95,6 +96,7 @@ use against_reference::{Line, Places};
 use compare::Bound;
 use exec::Argument;
 use parse_line::{ArgSpec, Expect, MapOf, RunLine};
+use shared_buffer::{owner, shared_buffer};
 
 /// How `; run:` lines are run.
 #[derive(Clone, Copy, Debug)]
@@ -292,6 +294,7 @@ fn arguments(
         }
     }
     check_names(run, setup)?;
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut args = Vec::new();
     for (name, &param) in names.iter().zip(func.params()) {
         let elem = func.dfg.ty(param).elem;
@@ -306,11 +309,12 @@ fn arguments(
             )
         };
         let spec = spec_of(run, name)?.ok_or_else(missing)?;
-        if let (Elem::Ptr(..), ArgSpec::Number(other)) = (elem, spec)
-            && let Some(of) = names.iter().position(|name| name == other)
-        {
-            args.push(same(name, other, of, spec_of(run, other)?)?);
-            continue;
+        if elem.is_ptr() {
+            let of = shared_buffer(run, &all, name);
+            if let Some(of) = of.map_err(|e| format!("`{}`: {e}", quoted(name)))? {
+                args.push(same(name, of));
+                continue;
+            }
         }
         args.push(
             argument(name, elem, spec, setup).map_err(|e| format!("`{}`: {e}", quoted(name)))?,
@@ -382,7 +386,14 @@ fn check_names(run: &RunLine, setup: &Setup<'_>) -> Result<(), String> {
         run.args.iter().any(is_it)
     };
     if let Some((name, _)) = setup.save.iter().find(|(name, _)| !is_buffer(name)) {
-        return Err(format!("there is no buffer `{}` to save", quoted(name)));
+        let there = match owner(run, name) {
+            Some(owner) => format!("; it is that of `{}`, which can be saved", quoted(owner)),
+            None => String::new(),
+        };
+        return Err(format!(
+            "there is no buffer `{}` to save{there}",
+            quoted(name)
+        ));
     }
     for expect in &run.expects {
         let expected = match expect {
@@ -396,6 +407,10 @@ fn check_names(run: &RunLine, setup: &Setup<'_>) -> Result<(), String> {
                 let buffers = buffers.filter(|name| is_buffer(&(*name).to_owned()));
                 let meant = closest(name, buffers.clone());
                 let there = match (meant, buffers.collect::<Vec<_>>()) {
+                    _ if owner(run, name).is_some() => {
+                        let owner = owner(run, name).unwrap_or_default();
+                        format!("it is that of `{}`, of which it can be said", quoted(owner))
+                    }
                     (Some(meant), _) => did_you_mean(quoted(meant)),
                     (None, buffers) if buffers.is_empty() => "there is none".to_owned(),
                     (None, buffers) => format!("there is {}", listed(buffers.into_iter())),
@@ -410,20 +425,12 @@ fn check_names(run: &RunLine, setup: &Setup<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The argument that is the buffer of another one, which gets this.
-fn same(name: &str, other: &str, of: usize, it: Option<&ArgSpec>) -> Result<Argument, String> {
-    match it {
-        Some(ArgSpec::Buffer { .. } | ArgSpec::File(_)) => Ok(Argument {
-            name: name.to_owned(),
-            shape: None,
-            it: exec::ArgValue::Same(of),
-        }),
-        _ => {
-            let (name, other) = (quoted(name), quoted(other));
-            Err(format!(
-                "`{name}`: `{other}` gets no buffer that it could be"
-            ))
-        }
+/// The argument that is the buffer of another one.
+fn same(name: &str, of: usize) -> Argument {
+    Argument {
+        name: name.to_owned(),
+        shape: None,
+        it: exec::ArgValue::Same(of),
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) struct RunLine {
 /// What a parameter gets.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ArgSpec {
+    /// A number, or the name of another parameter.
     Number(String),
     Null,
     /// What a file of NumPy holds.
@@ -504,6 +505,9 @@ impl<'a> Cursor<'_, 'a> {
         }
         if self.accept_word("null") {
             return Ok(ArgSpec::Null);
+        }
+        if word.kind == TokenKind::String {
+            return self.name("the name of a parameter").map(ArgSpec::Number);
         }
         let Some(scalar) = Scalar::from_name(word.text) else {
             let number = self.literal()?;

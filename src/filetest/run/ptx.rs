@@ -5,8 +5,9 @@ use super::exec::{self, ArgValue, Argument, emulated, emulated_buffers, line_of}
 use super::map::MapSpec;
 use super::named::named_address;
 use super::parse_line::{ArgSpec, Expect, MapOf, RunLine};
+use super::shared_buffer::shared_buffer;
 use super::summary::Summary;
-use super::{Setup, check_names, files, fill, spec_of, stated};
+use super::{Setup, check_names, files, fill, same, spec_of, stated};
 use crate::emu::{self, Entry, Fault, Param, Type, TypeKind};
 use crate::ir::types::{Elem, Scalar};
 use crate::limits::RUN_LINE_STEPS;
@@ -29,7 +30,7 @@ pub fn is_ptx(text: &str) -> bool {
 
 /// Runs an entry of a PTX module on the emulator, once. Beside `grid`, a line says `block(x,y,z)`, which is 32 if it does not and
 /// the entry neither, and `shared(BYTES)`, the dynamic shared memory. A parameter has the name that it has in PTX, or the
-/// last part of it behind `NAME_`, as in `param_0`. One of 64 bits gets a number, a buffer or `null`; an array of bytes gets a buffer
+/// last part of it behind `NAME_`, as in `param_0`. One of 64 bits gets a number, a buffer, the name of a parameter that gets one, or `null`; an array of bytes gets a buffer
 /// that is passed itself, and one of 128 bytes a tensor map: `x=f16[8192] zeros map(64,128) box(16,64)`, whose buffer has the name of the
 /// parameter, or `map_0=x map(..) box(..)` of the buffer of another one. Target and options of the setup mean nothing here.
 ///
@@ -213,6 +214,19 @@ fn arguments(entry: &Entry, run: &RunLine, setup: &Setup<'_>) -> Result<Vec<Pass
             quoted(&entry.name)
         ));
     }
+    // As the line writes them.
+    let names: Vec<&str> = entry
+        .params
+        .iter()
+        .map(|param| {
+            let is_whole = run.args.iter().any(|(name, _)| *name == param.name);
+            if is_whole {
+                &*param.name
+            } else {
+                short(&entry.name, &param.name)
+            }
+        })
+        .collect();
     let params = entry.params.iter().enumerate();
     params
         .map(|(number, param)| {
@@ -225,7 +239,20 @@ fn arguments(entry: &Entry, run: &RunLine, setup: &Setup<'_>) -> Result<Vec<Pass
                 let (name, ty) = (quoted(name), described(param));
                 format!("parameter {number}, `{name}`, gets no argument; it is {ty}")
             })?;
-            let passed = passed(param, &entry.name, spec, setup);
+            let is_name = matches!(spec, ArgSpec::Number(other) if names.contains(&&**other));
+            let of = match is_name && is_wide(param) {
+                true => shared_buffer(run, &names, names[number]),
+                false => Ok(None),
+            };
+            let passed = match of {
+                Ok(Some(of)) => Ok(Passed {
+                    arg: same(name, of),
+                    bytes: None,
+                    map: None,
+                }),
+                Ok(None) => passed(param, &entry.name, spec, setup),
+                Err(problem) => Err(problem),
+            };
             passed.map_err(|problem| {
                 let name = quoted(name);
                 format!(
@@ -247,7 +274,7 @@ fn described(param: &Param) -> String {
         size if size != bytes => format!("an array of {size} bytes, and takes a buffer of as many"),
         8 if param.ty.kind != TypeKind::Float => {
             format!(
-                "{}, and takes a buffer, null or a number",
+                "{}, and takes a buffer, the name of a parameter with one, null or a number",
                 directive(param.ty)
             )
         }
@@ -266,9 +293,15 @@ fn directive(ty: Type) -> String {
     format!(".{letter}{}", ty.bits)
 }
 
+/// Whether a parameter may be an address.
+fn is_wide(param: &Param) -> bool {
+    let is_array = param.size != param.ty.bits / 8;
+    !is_array && param.size == 8 && param.ty.kind != TypeKind::Float
+}
+
 fn passed(param: &Param, entry: &str, spec: &ArgSpec, setup: &Setup<'_>) -> Result<Passed, String> {
     let is_array = param.size != param.ty.bits / 8;
-    let is_wide = !is_array && param.size == 8 && param.ty.kind != TypeKind::Float;
+    let is_wide = is_wide(param);
     let mut arg = Argument {
         name: short(entry, &param.name).to_owned(),
         shape: None,

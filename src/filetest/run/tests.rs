@@ -206,11 +206,18 @@ fn a_kernel_is_run_and_judged() {
             "x=1.5 y=f32[8] poison n=3",
             "`x`: a pointer takes a buffer, the name of a parameter that gets one, or null, not a number",
         ),
-        ("x=null y=x n=3", "`y`: `x` gets no buffer that it could be"),
-        ("x=y y=x n=3", "`x`: `y` gets no buffer that it could be"),
+        (
+            "x=null y=x n=3",
+            "`y`: `x` gets no buffer; write what it is to hold, as in x=f32[8] zeros",
+        ),
+        ("x=y y=x n=3", "gets no buffer; write what it is to hold"),
         (
             "x=f32[8] zeros y=x n=3 ; expect y = [0,0,0,0,0,0,0,0]",
-            "there is no buffer `y` to expect anything of; there is x",
+            "there is no buffer `y` to expect anything of; it is that of `x`, of which it can be said",
+        ),
+        (
+            "x=f32[8] zeros y=z n=3",
+            "`y`: there is no parameter `z` with a buffer; there is x",
         ),
         (
             "x=f32[8] zeros y=f32[8] poison n=i32[1] zeros",

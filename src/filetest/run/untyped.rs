@@ -3,7 +3,8 @@
 use super::exec::{ArgValue, Argument};
 use super::launch::{LaunchLine, Loaded};
 use super::parse_line::{ArgSpec, RunLine};
-use super::{Setup, argument, files, spec_of};
+use super::shared_buffer::shared_buffer;
+use super::{Setup, argument, files, same, spec_of};
 use crate::ir::types::{Elem, Scalar};
 use crate::limits::BENCH_BYTES;
 use crate::runtime::{Device, RuntimeError};
@@ -43,8 +44,17 @@ impl Untyped {
                 if known.is_some_and(|known| known >= length(spec)) {
                     continue;
                 }
-                let made = untyped(name, spec, &setup)
-                    .map_err(|problem| format!("`{}`: {problem}", quoted(name)))?;
+                let is_name = matches!(spec, ArgSpec::Number(other) if names.contains(&&**other));
+                let of = match is_name {
+                    true => shared_buffer(&run, names, name),
+                    false => Ok(None),
+                };
+                let made = match of {
+                    Ok(Some(of)) => Ok(same(name, of)),
+                    Ok(None) => untyped(name, spec, &setup),
+                    Err(problem) => Err(problem),
+                };
+                let made = made.map_err(|problem| format!("`{}`: {problem}", quoted(name)))?;
                 match args.get_mut(at) {
                     Some(arg) => *arg = made,
                     None => args.push(made),
@@ -116,6 +126,19 @@ mod tests {
         let loaded = made.load(&device).expect("there is memory");
         let list = loaded.args().expect("a launch takes them");
         assert_eq!(list.as_slice().len(), 6);
+    }
+
+    #[test]
+    fn one_buffer_stands_for_two_parameters() {
+        let made = read(&["x", "y"], &["y=x x=f16[8] zeros"]).expect("all are given");
+        assert!(matches!(made.args[1].it, ArgValue::Same(0)));
+        let device = Device::emulator_with(crate::runtime::DeviceOptions::plain());
+        let loaded = made.load(&device).expect("there is memory");
+        let list = loaded.args().expect("a launch takes them");
+        let [x, y] = list.as_slice() else {
+            panic!("there are two");
+        };
+        assert_eq!(format!("{x:?}"), format!("{y:?}"));
     }
 
     #[test]

@@ -75,6 +75,8 @@ struct Selector<'a> {
     recast: EntitySet<Unit>,
     /// What conversions to two floats of 8 bits leave, each in 16 bits.
     converted: EntitySet<Unit>,
+    /// Those of them that are half of a word.
+    joined: EntitySet<Unit>,
     /// Registers of policies for the L2 cache, by [`crate::ir::attrs::Evict`].
     policies: [Option<RegView>; 2],
     /// The instruction being selected, and what was emitted for it so far.
@@ -102,6 +104,7 @@ impl<'a> Selector<'a> {
             renames: EntitySet::new(),
             recast: EntitySet::new(),
             converted: EntitySet::new(),
+            joined: EntitySet::new(),
             policies: [None; 2],
             root: Inst::from_u32(0),
             loc: SourceLoc::default(),
