@@ -102,6 +102,8 @@ KNOWN = {
     ("scaled_matmul", "*bf16, *fp8e5"): BF16,
     ("block_scaled_matmul", "*bf16, *fp8e5"): BF16,
     ("few_rows", "*bf16"): BF16,
+    ("few_rows_by_last", "*bf16"): BF16,
+    ("gated", "*bf16"): BF16,
     ("varied", "*bf16"): BF16,
     ("quantize_blocks", "*fp8e5"): FP8,
 }
