@@ -1,8 +1,7 @@
 //! Sums that meet others are waited for on the ways on which products add to them, and not behind.
 //!
 //! ```text
-//! at(a):  ..                            at(a):  ..
-//!     brif c, loop(a), end(a)               brif c, loop(a), end(a)
+//! brif c, loop(a), end(a)               brif c, loop(a), end(a)
 //! loop(s):                              loop(s):
 //!     t = wgmma s, ..                       t = wgmma s, ..
 //!     brif d, loop(t), end(t)     =>        brif d, loop(t), out(t)
