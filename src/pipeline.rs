@@ -74,6 +74,7 @@ use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
 use crate::tile::spread_sums::spread_sums;
 use crate::tile::start_dots::{has_started_dots, least_registers, start_dots};
+use crate::tile::transpose_products::transpose_products;
 use crate::verify::{VerifierErrors, verify, verify_rings, verify_roles};
 
 /// The kernel as it stands after a pass.
@@ -310,13 +311,15 @@ pub(crate) fn promoted(
         rings: checked_rings,
     };
     let mut func = func.clone();
+    let resources = ResourcePlan::ALL;
     clean_passes(&mut func, target, options, &mut watch)?;
+    turn_passes(&mut func, target, &resources, &mut watch)?;
     let promotions = map_passes(
         &mut func,
         Programs::One,
         target,
         options,
-        &ResourcePlan::ALL,
+        &resources,
         &mut watch,
     )?;
     Ok((func, promotions))
@@ -361,6 +364,7 @@ fn tile_passes(
     // What rings of the kernel's own hold is its author's business.
     let has_rings = func.slots.keys().any(|slot| func.buffers[slot].is_some());
     clean_passes(func, target, options, watch)?;
+    turn_passes(func, target, &resources, watch)?;
     let mut several = func.clone();
     let uneven = uneven(func);
     let mut promotions = fetch_passes(func, Programs::One, target, options, &resources, watch)?;
@@ -499,6 +503,23 @@ fn clean_passes(
     eliminate_dead_code(func);
     watch.tile("eliminate_dead_code_again", func)?;
 
+    Ok(())
+}
+
+/// Products as those of the transposes, where units read these better.
+fn turn_passes(
+    func: &mut TileFunction,
+    target: Target,
+    resources: &ResourcePlan,
+    watch: &mut Watch<'_>,
+) -> Result<(), CompileError> {
+    if resources.warpgroup_units && transpose_products(func, target) > 0 {
+        watch.tile("transpose_products", func)?;
+        simplify(func);
+        merge_equal_values(func);
+        eliminate_dead_code(func);
+        watch.tile("eliminate_dead_code_of_transposes", func)?;
+    }
     Ok(())
 }
 

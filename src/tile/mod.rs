@@ -33,6 +33,7 @@ pub mod share_operands;
 pub mod simplify;
 pub mod spread_sums;
 pub mod start_dots;
+pub mod transpose_products;
 
 mod edit;
 mod repeats;

@@ -63,8 +63,10 @@ pub enum Refusal {
     Overflow,
     /// A block of more than two dimensions, or a tensor of more than five.
     Rank,
-    /// Products sum across rows of elements of other than 16 bits.
+    /// Products sum across rows of bytes.
     Across,
+    /// What is stored stands transposed in registers.
+    Transposed,
     /// More to compute at launch than is worth it.
     Launch,
     /// A block that is too wide, or has rows of less than 16 bytes.
@@ -103,7 +105,10 @@ impl fmt::Display for Refusal {
             Refusal::Launch => "the launcher would have to compute too much",
             Refusal::Rank => "a box has two dimensions, and a tensor at most five",
             Refusal::Across => {
-                "products sum across its rows, which units read of 16-bit elements alone"
+                "products sum across its rows, which units do not read of elements of 8 bits"
+            }
+            Refusal::Transposed => {
+                "what it stores was summed transposed, and threads have whole sectors of it"
             }
             Refusal::Box => "a box has rows of 16 bytes or more, and at most 256 elements along each dimension",
         })
