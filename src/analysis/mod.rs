@@ -10,6 +10,7 @@ pub mod depends;
 pub mod domtree;
 pub mod in_flight;
 pub(crate) mod loops;
+pub mod neighbours;
 pub mod program;
 
 #[cfg(test)]

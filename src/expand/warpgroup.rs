@@ -145,7 +145,7 @@ impl<'a> Expander<'a> {
             .step_by(unit.info().inner as usize)
             .collect();
 
-        let fragments = self.left_fragments(&left, unit, &parts, &steps)?;
+        let fragments = self.left_fragments(&left, layout, &parts, &steps)?;
         let multiply = Multiply {
             left: &left,
             right: &right,
@@ -301,7 +301,7 @@ impl<'a> Expander<'a> {
     fn left_fragments(
         &mut self,
         left: &Left<'_>,
-        unit: MmaUnit,
+        sum: &LinearLayout,
         parts: &[(u32, u32)],
         steps: &[u32],
     ) -> Result<Vec<Value>> {
@@ -309,12 +309,20 @@ impl<'a> Expander<'a> {
             return Ok(Vec::new());
         };
         let shape = factor.layout.shape();
-        let tile = matrix::tile(unit);
+        let tile = matrix::tile(factor.unit);
+        // Rows may be dealt out in any order.
+        let places = tile.sums.iter().zip(0..);
+        let places = places.map(|(&(row, _), register)| {
+            let element = sum.apply(register, 0, 0, 0);
+            (row, sum.shape().coordinate(element, 0))
+        });
+        let rows: FxHashMap<u32, u32> = places.collect();
         let mut found = Vec::new();
         for &k in steps {
             for row in distinct_rows(parts) {
-                let flat = |&(r, i): &(u32, u32)| {
-                    (row + r) << shape.bit_offset(0) | (k + i) << shape.bit_offset(1)
+                let flat = |(r, i): &(u32, u32)| {
+                    let below = rows.get(r).copied().unwrap_or(*r);
+                    (row + below) << shape.bit_offset(0) | (k + i) << shape.bit_offset(1)
                 };
                 let elements: Vec<u32> = tile.left.iter().map(flat).collect();
                 found.push(self.fragments(factor, &mut Sums::default(), &elements)?);

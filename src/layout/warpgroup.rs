@@ -12,6 +12,8 @@ use smallvec::{SmallVec, smallvec};
 
 use super::matrix;
 use super::swizzle::{self, Offsets};
+use crate::analysis::axis::Axis;
+use crate::analysis::neighbours::neighbours;
 use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
@@ -81,10 +83,65 @@ pub fn accumulator(sums: Shape, num_warps: u32) -> Option<LinearLayout> {
     named::wgmma_accumulator(sums, &warps(sums, num_warps)?).ok()
 }
 
+/// Whether a product's left operand comes to registers as columns of words, which threads load one by one: no unit reads a block
+/// in place whose neighbours stand across the sum, if elements have four bytes.
+pub fn loads_columns(func: &TileFunction, axis: &Axis, product: Inst) -> bool {
+    let left = func.dfg.insts[product].args[0];
+    func.dfg.ty(left).elem.bytes() == 4 && neighbours(func, axis, left) == Some(0)
+}
+
+/// The layout of such sums whose rows are dealt out in another order, for a left operand that threads load as words from a block with
+/// neighbours along the rows. The unit does not see which rows it is given.
+///
+/// Of its rows a thread holds two or four that are neighbours, which one access loads. The four lanes beside each other load from
+/// neighbouring columns, whose pieces of 16 bytes the forms in shared memory put onto each other's banks by twos and fours. So the
+/// lanes of the eight rows that are loaded together, or the half of them, tell first the other bits of the place in a row of 128 bytes, and no two
+/// of an access meet in a bank.
+pub fn accumulator_of_columns(sums: Shape, num_warps: u32) -> Option<LinearLayout> {
+    let plain = accumulator(sums, num_warps)?;
+    with_rows(&plain, &row_order(sums, num_warps)?)
+}
+
+/// Which bit of a row's number in the order of the unit each bit of a row's number is where they are dealt out for loads of words.
+fn row_order(sums: Shape, num_warps: u32) -> Option<Vec<u32>> {
+    // Bits 0 to 2 tell lanes apart, 3 registers, 4 and 5 warps, and then groups and the instructions of a group, if it has several.
+    let all = u32::from(sums.log2()[0]);
+    let instructions = tiles_down(sums, num_warps)?.ilog2();
+    let mut order: Vec<u32> = match instructions {
+        0 => vec![3, 1, 2, 4, 0, 5],
+        _ => vec![3, all - instructions, 1, 2, 0, 4, 5],
+    };
+    let rest: Vec<u32> = (0..all).filter(|bit| !order.contains(bit)).collect();
+    order.extend(rest);
+    Some(order)
+}
+
+/// A layout of a matrix with its rows in another order.
+fn with_rows(layout: &LinearLayout, order: &[u32]) -> Option<LinearLayout> {
+    let shape = layout.shape();
+    let (first, mask) = (shape.bit_offset(0), shape.bit_mask(0));
+    let moved = |column: u32| {
+        let row = (column & mask) >> first;
+        let bits = (0..).zip(order).filter(|&(_, &from)| row >> from & 1 == 1);
+        bits.fold(column & !mask, |all, (to, _)| all | 1 << (first + to))
+    };
+    let of = |dim| -> Vec<u32> {
+        let columns = layout.columns(dim).iter();
+        columns.map(|&column| moved(column)).collect()
+    };
+    let [registers, lanes, warps] = [HwDim::Register, HwDim::Lane, HwDim::Warp].map(of);
+    LinearLayout::distributed(shape, &registers, &lanes, &warps).ok()
+}
+
 /// The layout of a left operand in registers for a sum with the layout.
 pub fn left_operand(sum: &LinearLayout, unit: MmaUnit, shape: Shape) -> Option<LinearLayout> {
-    let warps = warps(sum.shape(), sum.num_warps())?;
-    named::wgmma_operand_a(shape, matrix::operand_bits(unit), &warps).ok()
+    let (sums, num_warps) = (sum.shape(), sum.num_warps());
+    let warps = warps(sums, num_warps)?;
+    let plain = named::wgmma_operand_a(shape, matrix::operand_bits(unit), &warps).ok()?;
+    match accumulator_of_columns(sums, num_warps).as_ref() == Some(sum) {
+        true => with_rows(&plain, &row_order(sums, num_warps)?),
+        false => Some(plain),
+    }
 }
 
 /// Columns of the sums that one instruction of a group adds to.
@@ -177,7 +234,9 @@ pub fn box_layout(shape: Shape, elem_bytes: u32, readers: &[&LinearLayout]) -> L
         let layout = form.layout(shape, elem_bytes)?;
         let offsets = Offsets::new(&layout, elem_bytes);
         let trips = |reader: &&LinearLayout| {
-            let trips = offsets.as_ref().map(|it| swizzle::trips(reader, it, elem_bytes));
+            let trips = offsets
+                .as_ref()
+                .map(|it| swizzle::trips(reader, it, elem_bytes));
             trips.map_or(0, |trips| trips.wavefronts * reader.num_warps())
         };
         let reads: u32 = readers.iter().map(trips).sum();

@@ -538,6 +538,24 @@ impl LinearLayout {
         steps.collect()
     }
 
+    /// The same with the registers in another order, in which runs of neighbours along `dim` come first; none if they do, or if there
+    /// are none.
+    pub fn with_runs_first(&self, dim: usize) -> Option<LinearLayout> {
+        let bits = self.run_bits(dim);
+        if bits
+            .iter()
+            .enumerate()
+            .all(|(i, &bit)| i == usize::from(bit))
+        {
+            return None;
+        }
+        let registers = self.columns(HwDim::Register);
+        let others = (0..registers.len()).filter(|&bit| !bits.contains(&(bit as u8)));
+        let order = bits.iter().map(|&bit| usize::from(bit)).chain(others);
+        let columns = order.map(|bit| registers[bit]).collect();
+        Some(self.clone().with_columns(HwDim::Register, columns))
+    }
+
     /// Length of the aligned runs of neighbours along `dim` that consecutive registers hold, at most
     /// `limit` elements: `registers r..r+n`, with `n` dividing `r`, hold `n` neighbours. The widest
     /// vector load or store along a contiguous dimension.

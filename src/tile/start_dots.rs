@@ -33,6 +33,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::share_operands::{chain, first_entry, place_for, registers_needed, store};
 use crate::analysis::axis::Axis;
+use crate::analysis::neighbours::neighbours_in_ring;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::{InstData, ValueList};
@@ -408,25 +409,10 @@ impl Starter<'_> {
         let known = self.readers.get(&slot).into_iter().flatten().copied();
         let readers: Vec<Reader> = known.chain([reader]).collect();
         let forms = warpgroup::forms(buffer.shape, buffer.elem.bytes(), &readers);
-        let inner = self.inner_of_copies(slot);
+        let inner = neighbours_in_ring(self.func, &self.axis, slot);
         forms
             .iter()
             .any(|form| inner.is_none_or(|d| d == form.inner))
-    }
-
-    /// The dimension along which copies to a ring find neighbours; none if nothing is copied there.
-    fn inner_of_copies(&self, slot: Slot) -> Option<usize> {
-        let func = &self.func;
-        let mut insts = func.dfg.insts.values();
-        let is_copy = |op| matches!(op, TileOp::AsyncCopy | TileOp::TensorCopy);
-        let copy = insts.find(|d| is_copy(d.op) && d.slot() == Some(&slot))?;
-        if copy.op == TileOp::TensorCopy {
-            return func.buffers[slot]?.shape.rank().checked_sub(1);
-        }
-        let pointer = *copy.args.first()?;
-        let dims = 0..func.dfg.ty(pointer).shape.rank();
-        // Of equal ones the last.
-        dims.max_by_key(|&dim| self.axis.contiguity(pointer, dim))
     }
 
     /// The operand as the unit reads it.

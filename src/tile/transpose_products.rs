@@ -22,9 +22,9 @@ use cranelift_entity::SecondaryMap;
 use super::edit::{rename_uses, use_counts};
 use super::start_dots::is_for_warpgroup;
 use crate::analysis::axis::Axis;
-use crate::ir::attrs::{Attrs, make};
+use crate::analysis::neighbours::neighbours;
+use crate::ir::attrs::make;
 use crate::ir::dfg::{InstData, ValueDef};
-use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -35,9 +35,6 @@ use crate::settings::Target;
 
 /// Bytes of the elements that products by transposes are for.
 const WORD: u32 = 4;
-
-/// Bits of the length of the shortest run of neighbours that says how a matrix stands: 16 bytes.
-const RUN: u8 = 2;
 
 /// Transposes products; gives how many.
 pub fn transpose_products(func: &mut TileFunction, target: Target) -> usize {
@@ -149,31 +146,9 @@ fn pays(func: &TileFunction, axis: &Axis, product: Inst, target: Target) -> bool
     // Its rows are the columns of the product.
     let sums = transposed(func.dfg.ty(data.results[0])).shape;
     warpgroup::accumulator(sums, func.num_warps()).is_some()
-        && [left, right].iter().all(|&value| run(func, axis, value) == Some(1))
-}
-
-/// The dimension along which the neighbours of a block stand in memory that it is loaded from.
-fn run(func: &TileFunction, axis: &Axis, value: Value) -> Option<usize> {
-    let rank = func.dfg.ty(value).shape.rank();
-    let data = &func.dfg.insts[func.dfg.def_inst(value)?];
-    match data.op {
-        TileOp::Load => {
-            let pointer = *data.args.first()?;
-            let runs = (0..rank).map(|dim| (axis.contiguity(pointer, dim), dim));
-            let (longest, dim) = runs.max()?;
-            (RUN <= longest).then_some(dim)
-        }
-        // Boxes come row by row.
-        TileOp::TensorLoad => rank.checked_sub(1),
-        TileOp::Permute => {
-            let dim = run(func, axis, *data.args.first()?)?;
-            data.dims()?.iter().position(|&from| from as usize == dim)
-        }
-        _ if data.class() == OpClass::Elementwise => {
-            data.args.iter().find_map(|&arg| run(func, axis, arg))
-        }
-        _ => None,
-    }
+        && [left, right]
+            .iter()
+            .all(|&value| neighbours(func, axis, value) == Some(1))
 }
 
 /// The type of a matrix the other way around.

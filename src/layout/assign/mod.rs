@@ -32,7 +32,7 @@ use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::matrix_units::When;
 use crate::ir::ops::TileOp;
-use crate::layout::{matrix, warpgroup};
+use crate::layout::matrix;
 use crate::linear_layout::layout::HwDim;
 use crate::linear_layout::named;
 use crate::linear_layout::pool::{LayoutId, LayoutPool};
@@ -43,6 +43,7 @@ use graph::{Graph, MAX_CANDIDATES, Need, Node};
 use pbqp::{Cost, Problem};
 use places::Places;
 use rewrite::Rewriter;
+use sums::Sums;
 use views::{LayoutStep, Views};
 
 mod cost;
@@ -52,6 +53,7 @@ mod places;
 mod rewrite;
 mod rings;
 mod seeds;
+mod sums;
 mod views;
 
 #[cfg(test)]
@@ -85,6 +87,7 @@ pub fn assign_layouts(
         views: Views::default(),
         accesses: FxHashMap::default(),
         places: Places::default(),
+        sums: Sums::of_products(func, axis),
         pending: Vec::new(),
         num_warps: func.num_warps(),
     };
@@ -93,7 +96,7 @@ pub fn assign_layouts(
         assignment.offer_any(&mut choices);
     }
     assignment.seed(func, axis, target);
-    assignment.find_places(func);
+    assignment.find_places(func, axis);
     assignment.propagate();
     assignment.complete();
     assignment.keep_in_flight(func);
@@ -121,6 +124,7 @@ struct Assignment {
     /// How the accesses among the nodes see memory.
     accesses: FxHashMap<Node, cost::AccessShape>,
     places: Places,
+    sums: Sums,
     /// Nodes with a candidate that their neighbours have not heard of.
     pending: Vec<(Node, LayoutId)>,
     num_warps: u32,
@@ -129,6 +133,12 @@ struct Assignment {
 impl Assignment {
     /// Makes a layout a candidate of a node, if there is room.
     fn offer(&mut self, node: Node, layout: LayoutId) {
+        // A store takes runs as they are in registers beside each other, and their order there is free.
+        let stored = self.accesses.get(&node).filter(|access| access.is_store);
+        let moved = stored
+            .filter(|access| access.vector > 1)
+            .and_then(|access| self.pool[layout].with_runs_first(access.dim));
+        let layout = moved.map_or(layout, |moved| self.pool.intern(moved));
         let data = &mut self.graph.nodes[node];
         if let Some(axis) = data.scanned
             && self.pool[layout].digits(usize::from(axis)).is_none()
@@ -138,9 +148,7 @@ impl Assignment {
         if let Some(unit) = data.unit {
             let sum = &self.pool[layout];
             let fits = match unit.info().when {
-                When::UntilWait => {
-                    warpgroup::accumulator(data.shape, self.num_warps).as_ref() == Some(sum)
-                }
+                When::UntilWait => self.sums.of(data.shape, self.num_warps).as_ref() == Some(sum),
                 When::Now => matrix::is_accumulator(sum, unit),
             };
             if !fits {
@@ -412,7 +420,7 @@ impl Assignment {
                 continue;
             };
             let shape = self.graph.nodes[node].shape;
-            if let Some(layout) = warpgroup::accumulator(shape, self.num_warps) {
+            if let Some(layout) = self.sums.of(shape, self.num_warps) {
                 let layout = self.pool.intern(layout);
                 self.graph.nodes[node].candidates = [layout].into_iter().collect();
             }

@@ -16,6 +16,8 @@ use super::pbqp::Cost;
 use super::rings::{forms, readers};
 use super::seeds::tiled;
 use super::{Assignment, cost};
+use crate::analysis::axis::Axis;
+use crate::analysis::neighbours::neighbours_in_ring;
 use crate::ir::attrs::Attrs;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Slot, Value};
@@ -77,7 +79,7 @@ impl Places {
 
 impl Assignment {
     /// Looks at the blocks that units read, and offers loads from them 16 bytes of a row for each thread.
-    pub(super) fn find_places(&mut self, func: &TileFunction) {
+    pub(super) fn find_places(&mut self, func: &TileFunction, axis: &Axis) {
         let nodes = self.graph.nodes.iter();
         let accesses: Vec<(Node, Inst, Slot)> = nodes
             .filter_map(|(node, data)| {
@@ -110,7 +112,7 @@ impl Assignment {
             let most = (WIDEST / bytes).min(share.max(1));
             let is_form = |dim: usize| forms.iter().any(|form| form.inner == dim);
             if func.dfg.insts[inst].op == TileOp::SharedStore {
-                let ring = self.ring_of(func, func.dfg.insts[inst].args[0]);
+                let ring = Assignment::ring_of(func, axis, func.dfg.insts[inst].args[0]);
                 if let Some((ring, run)) = ring.filter(|&(_, run)| run < 2 && !is_form(run)) {
                     self.places.0.insert(ring, Place::Along(run));
                     let summed = 1 - run;
@@ -141,13 +143,13 @@ impl Assignment {
     }
 
     /// The ring from which a block was loaded, element by element, and the dimension along which neighbours stand there.
-    fn ring_of(&self, func: &TileFunction, mut value: Value) -> Option<(Slot, usize)> {
+    fn ring_of(func: &TileFunction, axis: &Axis, mut value: Value) -> Option<(Slot, usize)> {
         loop {
             let data = &func.dfg.insts[func.dfg.def_inst(value)?];
             match data.op {
                 TileOp::SharedLoad => {
                     let slot = *data.slot()?;
-                    return Some((slot, self.run_of_copies(func, slot)?));
+                    return Some((slot, neighbours_in_ring(func, axis, slot)?));
                 }
                 _ if data.class() == OpClass::Elementwise => {
                     let mut blocks = data.args.iter();
@@ -156,25 +158,5 @@ impl Assignment {
                 _ => return None,
             }
         }
-    }
-
-    /// The dimension along which neighbours stand in a ring that copies fill.
-    fn run_of_copies(&self, func: &TileFunction, slot: Slot) -> Option<usize> {
-        let mut nodes = self.graph.nodes.iter();
-        let is_of_slot = |inst: Inst, op: TileOp| {
-            let data = &func.dfg.insts[inst];
-            data.op == op && data.slot() == Some(&slot)
-        };
-        let copied = nodes.find_map(|(node, data)| {
-            let is_copy = is_of_slot(data.inst?, TileOp::AsyncCopy);
-            Some(self.accesses.get(&node).filter(|_| is_copy)?.dim)
-        });
-        // Boxes come row by row.
-        let mut boxes = func.insts_with(TileOp::TensorCopy);
-        copied.or_else(|| {
-            let is_box = boxes.any(|(_, inst)| is_of_slot(inst, TileOp::TensorCopy));
-            let rank = func.buffers[slot]?.shape.rank();
-            rank.checked_sub(1).filter(|_| is_box)
-        })
     }
 }

@@ -20,11 +20,12 @@ use super::cost::{self, AccessShape};
 use super::graph::{Need, Node};
 use crate::analysis::atomic::widest_atomic;
 use crate::analysis::axis::Axis;
+use crate::analysis::neighbours::runs;
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::layout::{matrix, warpgroup};
+use crate::layout::matrix;
 use crate::linear_layout::layout::{LOG2_LANES, LayoutError, LinearLayout};
 use crate::linear_layout::named;
 use crate::linear_layout::shape::Shape;
@@ -103,7 +104,7 @@ impl Assignment {
             all.push(memory);
         }
         for (node, shape) in started {
-            if let Some(layout) = warpgroup::accumulator(shape, self.num_warps) {
+            if let Some(layout) = self.sums.of(shape, self.num_warps) {
                 let layout = self.pool.intern(layout);
                 self.offer(node, layout);
             }
@@ -259,10 +260,10 @@ impl Assignment {
         let shape = func.dfg.ty(ptr).shape;
         let mut order: DimOrder = (0..shape.rank()).rev().collect();
         // Stable: dimensions of equal contiguity keep the last one first.
-        let runs: SmallVec<[u8; 4]> = (0..shape.rank())
-            .map(|dim| run_of(func, axis, ptr, dim))
+        let lengths: SmallVec<[u8; 4]> = (0..shape.rank())
+            .map(|dim| runs(func, axis, ptr, dim))
             .collect();
-        order.sort_by_key(|&dim| std::cmp::Reverse(runs[dim]));
+        order.sort_by_key(|&dim| std::cmp::Reverse(lengths[dim]));
         let dim = order[0];
         // Whatever the layout is in the end, what accesses along any dimension rest on has been asked for.
         let width = |dim: usize| {
@@ -280,7 +281,7 @@ impl Assignment {
         let access = AccessShape {
             dim,
             vector,
-            contiguity: u32::from(runs[dim]),
+            contiguity: u32::from(lengths[dim]),
             bytes: func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes()),
             is_store: false,
             counts_lines: false,
@@ -346,26 +347,6 @@ impl Assignment {
             self.offer(memory.node, layout);
         }
     }
-}
-
-/// Exponent of the length of runs of neighbours along `dim`. An i32 offset may wrap, so the analysis cuts its runs
-/// where they cross a multiple that it does not know; as a hint where neighbours are, they count whole.
-fn run_of(func: &TileFunction, axis: &Axis, ptr: Value, dim: usize) -> u8 {
-    let run = axis.info(ptr).dim(dim).contiguity;
-    let inst = func.dfg.def_inst(ptr);
-    let data = inst.map(|inst| &func.dfg.insts[inst]);
-    let offset = data
-        .filter(|data| data.op == TileOp::Addptr)
-        .and_then(|data| {
-            let &[base, offset] = &data.args[..] else {
-                return None;
-            };
-            let extent = func.dfg.ty(ptr).shape.log2().get(dim).copied().unwrap_or(0);
-            let is_same = axis.at_least(&axis.info(base).dim(dim).constancy, extent);
-            is_same.then(|| axis.info(offset).dim(dim).contiguity)
-        });
-    let whole = offset.map_or(run.clone(), |offset| run.max(&offset));
-    axis.capped(&whole, u8::MAX)
 }
 
 /// Pointers and mask of an access to memory.

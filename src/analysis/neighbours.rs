@@ -1,0 +1,74 @@
+//! Which elements of a block stand side by side where it comes from.
+
+use super::axis::Axis;
+use crate::ir::attrs::Attrs;
+use crate::ir::effects::OpClass;
+use crate::ir::entities::{Inst, Slot, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+
+/// Exponent of the shortest run of neighbours that says how a block stands, if it is not alone to say so.
+const SHORTEST: u8 = 2;
+
+/// Exponent of the length of runs of neighbours along `dim`. An i32 offset may wrap, so the analysis cuts its runs
+/// where they cross a multiple that it does not know; as a hint where neighbours are, they count whole.
+pub fn runs(func: &TileFunction, axis: &Axis, ptr: Value, dim: usize) -> u8 {
+    let run = axis.info(ptr).dim(dim).contiguity;
+    let inst = func.dfg.def_inst(ptr);
+    let data = inst.map(|inst| &func.dfg.insts[inst]);
+    let offset = data
+        .filter(|data| data.op == TileOp::Addptr)
+        .and_then(|data| {
+            let &[base, offset] = &data.args[..] else {
+                return None;
+            };
+            let extent = func.dfg.ty(ptr).shape.log2().get(dim).copied().unwrap_or(0);
+            let is_same = axis.at_least(&axis.info(base).dim(dim).constancy, extent);
+            is_same.then(|| axis.info(offset).dim(dim).contiguity)
+        });
+    let whole = offset.map_or(run.clone(), |offset| run.max(&offset));
+    axis.capped(&whole, u8::MAX)
+}
+
+/// The dimension along which neighbours of a block stand side by side in memory, or in the ring that it is loaded from, through changes of
+/// its elements and transpositions; none if that is not known.
+pub fn neighbours(func: &TileFunction, axis: &Axis, value: Value) -> Option<usize> {
+    let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+    match data.op {
+        TileOp::Load => along(func, axis, *data.args.first()?, SHORTEST),
+        // Boxes come row by row.
+        TileOp::TensorLoad => func.dfg.ty(value).shape.rank().checked_sub(1),
+        TileOp::SharedLoad => neighbours_in_ring(func, axis, *data.slot()?),
+        TileOp::Permute => {
+            let dim = neighbours(func, axis, *data.args.first()?)?;
+            data.dims()?.iter().position(|&from| from as usize == dim)
+        }
+        _ if data.class() == OpClass::Elementwise => data
+            .args
+            .iter()
+            .find_map(|&arg| neighbours(func, axis, arg)),
+        _ => None,
+    }
+}
+
+/// The dimension along which neighbours stand in a ring that copies fill; none if nothing is copied there.
+pub fn neighbours_in_ring(func: &TileFunction, axis: &Axis, slot: Slot) -> Option<usize> {
+    let is_filled = |&(_, inst): &(_, Inst)| func.dfg.insts[inst].slot() == Some(&slot);
+    if func
+        .insts_with(TileOp::TensorCopy)
+        .any(|copy| is_filled(&copy))
+    {
+        return func.buffers[slot]?.shape.rank().checked_sub(1);
+    }
+    let (_, copy) = func.insts_with(TileOp::AsyncCopy).find(is_filled)?;
+    along(func, axis, *func.dfg.insts[copy].args.first()?, 0)
+}
+
+/// The dimension with the longest runs of addresses, of equal ones the last, if they are at least so long.
+fn along(func: &TileFunction, axis: &Axis, pointer: Value, least: u8) -> Option<usize> {
+    let dims = 0..func.dfg.ty(pointer).shape.rank();
+    let longest = dims
+        .map(|dim| (runs(func, axis, pointer, dim), dim))
+        .max()?;
+    (least <= longest.0).then_some(longest.1)
+}
