@@ -404,6 +404,45 @@ mod tests {
         assert_eq!(warps(shape(&[64, 64]), 2), None);
     }
 
+    /// Who loads columns of words from a block with long rows has whole accesses, and no two threads meet in a bank.
+    #[test]
+    fn columns_of_words_are_loaded_without_conflicts() {
+        for (rows, num_warps) in [(64, 4), (128, 4), (256, 4), (128, 8), (256, 8), (512, 16)] {
+            let sums = accumulator_of_columns(shape(&[rows, 64]), num_warps).expect("sums");
+            assert!(sums.is_surjective());
+            let operand = left_operand(&sums, MmaUnit::WarpgroupTf32, shape(&[rows, 32]));
+            let operand = operand.expect("a left operand").permute(&[1, 0]);
+            let form = MatrixForm {
+                inner: 1,
+                swizzle: 128,
+            };
+            let ring = form.layout(shape(&[32, rows]), 4).expect("long rows");
+            let offsets = Offsets::new(&ring, 4).expect("a layout of memory");
+            let trips = swizzle::trips(&operand, &offsets, 4);
+            let instructions = tiles_down(sums.shape(), num_warps).expect("rows of instructions");
+            let each = if instructions == 1 { 2 } else { 4 };
+            assert_eq!(trips.instructions, operand.num_registers() / each, "{rows}");
+            assert_eq!(trips.wavefronts, operand.num_registers(), "{rows}");
+            // In the order of the unit a load takes two trips.
+            let plain = accumulator(shape(&[rows, 64]), num_warps).expect("sums");
+            let plain = left_operand(&plain, MmaUnit::WarpgroupTf32, shape(&[rows, 32]));
+            let plain = plain.expect("a left operand").permute(&[1, 0]);
+            let trips = swizzle::trips(&plain, &offsets, 4);
+            assert_eq!(trips.wavefronts, 2 * plain.num_registers());
+        }
+    }
+
+    #[test]
+    fn boxes_have_long_rows_where_conflicts_are_few() {
+        let block = shape(&[32, 128]);
+        let form = |layout| MatrixForm::of(&layout, 4).expect("a form").swizzle;
+        assert_eq!(form(box_layout(block, 4, &[])), 128);
+        let sums = accumulator(shape(&[128, 64]), 4).expect("sums");
+        let operand = left_operand(&sums, MmaUnit::WarpgroupTf32, shape(&[128, 32]));
+        let operand = operand.expect("a left operand").permute(&[1, 0]);
+        assert_eq!(form(box_layout(block, 4, &[&operand])), 128);
+    }
+
     #[test]
     fn forms_are_recognised() {
         for (extents, elem_bytes) in [

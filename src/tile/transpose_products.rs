@@ -215,3 +215,128 @@ fn place(func: &mut TileFunction, beside: Inst, behind: usize, made: &[Inst]) {
         func.order.insert(block, at.unwrap_or(0) + behind + i, inst);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::transpose_products;
+    use crate::ir::function::TileFunction;
+    use crate::ir::ops::TileOp;
+    use crate::settings::Target;
+    use crate::tile::testing::{fixed_point, parse, verified};
+
+    fn pass(func: &mut TileFunction) -> usize {
+        transpose_products(func, Target::SM_90A)
+    }
+
+    /// A loop that adds `product` to sums that start from `first`, of a left operand `v10` and a right one `v11` of `elem`, whose
+    /// neighbours stand along the dimensions.
+    fn text(elem: &str, neighbours: [usize; 2], (first, product): (&str, &str)) -> String {
+        let load = |name: u32, base: &str, [high, wide]: [u32; 2], along: usize| {
+            let [down, across] = [0, 1].map(|dim| if dim == along { 1 } else { 256 });
+            let all = format!("[{high},{wide}]");
+            format!(
+                "v{name}0 = arange {{start = 0}} : i32[{high}]
+                v{name}1 = expand_dims v{name}0 {{axis = 1}} : i32[{high},1]
+                v{name}2 = const {{value = {down}}} : i32[{high},1]
+                v{name}3 = imul v{name}1, v{name}2 : i32[{high},1]
+                v{name}4 = arange {{start = 0}} : i32[{wide}]
+                v{name}5 = expand_dims v{name}4 {{axis = 0}} : i32[1,{wide}]
+                v{name}6 = const {{value = {across}}} : i32[1,{wide}]
+                v{name}7 = imul v{name}5, v{name}6 : i32[1,{wide}]
+                v{name}8 = broadcast v{name}3 : i32{all}
+                v{name}9 = broadcast v{name}7 : i32{all}
+                v{name}00 = iadd v{name}8, v{name}9 : i32{all}
+                v{name}01 = splat {base} : ptr<{elem}>{all}
+                v{name}02 = addptr v{name}01, v{name}00 : ptr<{elem}>{all}
+                v{name} = load v{name}02 : {elem}{all}"
+            )
+        };
+        let (left, right) = (
+            load(10, "v0", [128, 32], neighbours[0]),
+            load(11, "v1", [32, 64], neighbours[1]),
+        );
+        format!(
+            "kernel @k(v0: ptr<{elem}> {{divisible = 16}}, v1: ptr<{elem}> {{divisible = 16}}, v2: i32, v3: ptr<f32>) warps(4) {{
+            block0:
+                v4 = const {{value = 0}} : i32
+                v5 = const {{value = 1}} : i32
+                {first}
+                {left}
+                {right}
+                v7 = for v4, v2, v5, v6 : f32[128,64] {{
+                block1(v8: i32, v9: f32[128,64]):
+                    {product}
+                }}
+                v12 = splat v3 : ptr<f32>[128,64]
+                store v12, v7
+                return
+            }}"
+        )
+    }
+
+    const ZERO: &str = "v6 = const {value = 0.0} : f32[128,64]";
+    const ONE: &str = "v13 = dot v10, v11, v9 {precision = tf32} : f32[128,64]
+        yield v13";
+
+    #[test]
+    fn right_operands_that_stand_across_become_left_ones() {
+        let before = text("f32", [1, 1], (ZERO, ONE));
+        let mut func = parse(&before);
+        assert_eq!(pass(&mut func), 1);
+        verified(&func);
+        let (_, dot) = func.insts_with(TileOp::Dot).next().expect("the product");
+        let shapes = func.dfg.insts[dot].args.iter();
+        let shapes: Vec<String> = shapes.map(|&arg| func.dfg.ty(arg).to_string()).collect();
+        assert_eq!(shapes, ["f32[64,32]", "f32[32,128]", "f32[64,128]"]);
+        assert_eq!(func.insts_with(TileOp::Permute).count(), 4);
+        // Again there is nothing to do.
+        assert_eq!(pass(&mut func), 0);
+    }
+
+    #[test]
+    fn others_stay() {
+        for neighbours in [[1, 0], [0, 1], [0, 0]] {
+            fixed_point(pass, &text("f32", neighbours, (ZERO, ONE)));
+        }
+        let halves = ONE.replace("tf32", "ieee");
+        fixed_point(pass, &text("f16", [1, 1], (ZERO, &halves)));
+        let sm_80 = |func: &mut _| transpose_products(func, Target::SM_80);
+        fixed_point(sm_80, &text("f32", [1, 1], (ZERO, ONE)));
+        let exact = ONE.replace("tf32", "ieee");
+        fixed_point(pass, &text("f32", [1, 1], (ZERO, &exact)));
+    }
+
+    #[test]
+    fn sums_that_something_else_changes_stay() {
+        for product in [
+            "v14 = fmul v9, v9 : f32[128,64]
+            v13 = dot v10, v11, v14 {precision = tf32} : f32[128,64]
+            yield v13",
+            "v13 = dot v10, v11, v9 {precision = tf32} : f32[128,64]
+            v14 = fmul v13, v13 : f32[128,64]
+            yield v14",
+            "v13 = dot v10, v11, v9 {precision = tf32} : f32[128,64]
+            v12 = splat v3 : ptr<f32>[128,64]
+            store v12, v9
+            yield v13",
+            "v13 = dot v10, v11, v6 {precision = tf32} : f32[128,64]
+            yield v13",
+        ] {
+            let product = product.replace("v12", "v15");
+            fixed_point(pass, &text("f32", [1, 1], (ZERO, &product)));
+        }
+    }
+
+    #[test]
+    fn several_products_of_an_iteration_go_together() {
+        let two = "v13 = dot v10, v11, v9 {precision = tf32} : f32[128,64]
+            v14 = dot v10, v11, v13 {precision = tf32} : f32[128,64]
+            yield v14";
+        let mut func = parse(&text("f32", [1, 1], (ZERO, two)));
+        assert_eq!(pass(&mut func), 2);
+        verified(&func);
+        // One of them alone would be in the way of the other.
+        let exact = two.replacen("tf32", "ieee", 1);
+        fixed_point(pass, &text("f32", [1, 1], (ZERO, &exact)));
+    }
+}

@@ -317,6 +317,11 @@ fn runs_and_vectors() {
     let layout = parse("{reg=[2,1,16], lane=[4,8]}", &[2, 16]);
     assert_eq!(layout.run_bits(1).as_slice(), &[1, 0]);
     assert_eq!(layout.vector_width(1, 8), 1);
+    let moved = layout.with_runs_first(1).expect("another order");
+    assert_eq!(moved, parse("{reg=[1,2,16], lane=[4,8]}", &[2, 16]));
+    assert_eq!(moved.with_runs_first(1), None);
+    let down = layout.with_runs_first(0).expect("another order");
+    assert_eq!(down, parse("{reg=[16,2,1], lane=[4,8]}", &[2, 16]));
     // A lane that also moves by one element would see its run reversed.
     let layout = parse("{reg=[1,2,16], lane=[5,8]}", &[2, 16]);
     assert_eq!(layout.vector_width(1, 8), 1);
