@@ -79,8 +79,14 @@ pub(super) struct Generator<'a> {
 
 impl Generator<'_> {
     pub(super) fn new(random: &mut Random, grid: [u32; 3], of_boxes: bool) -> Generator<'_> {
-        let elem = random.pick(&["f16", "f16", "bf16", "i8"]);
+        let elem = random.pick(&["f16", "f16", "bf16", "i8", "f32"]);
         let is_turned = elem == "i8" || random.chance(50);
+        // Products of words are computed transposed where these are rows of a unit.
+        let columns: &[usize] = match (is_turned, elem) {
+            (true, _) => &[8, 16],
+            (false, "f32") => &[64],
+            (false, _) => &[16],
+        };
         Generator {
             text: String::new(),
             values: 8,
@@ -88,7 +94,7 @@ impl Generator<'_> {
             depth: 1,
             products: 0,
             warps: random.pick(&[4, 4, 8]),
-            columns: if is_turned { random.pick(&[8, 16]) } else { 16 },
+            columns: random.pick(columns),
             length: if elem == "i8" {
                 32
             } else {
@@ -443,8 +449,9 @@ impl Generator<'_> {
             true => self.constant(0, &ty),
             false => sum.clone(),
         };
+        let precision = if self.elem == "f32" { "tf32" } else { "ieee" };
         let product = self.value(
-            &format!("dot {left}, {right}, {start} {{precision = ieee}}"),
+            &format!("dot {left}, {right}, {start} {{precision = {precision}}}"),
             &ty,
         );
         sum = match begins {
@@ -532,7 +539,10 @@ impl Generator<'_> {
         let ty = self.sum_type();
         let small = self.small(&scope.sum, &ty);
         let ty = self.left_type();
-        scope.kept = Some(self.value(&format!("fptrunc {small} {{round = rn}}"), &ty));
+        scope.kept = Some(match self.elem {
+            "f32" => small,
+            _ => self.value(&format!("fptrunc {small} {{round = rn}}"), &ty),
+        });
     }
 
     /// The bound of a loop.

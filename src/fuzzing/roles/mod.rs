@@ -26,6 +26,8 @@ use crate::text::parse::parse_tile;
 const GRIDS: [[u32; 3]; 5] = [[5, 1, 1], [5, 1, 1], [3, 2, 1], [1, 3, 2], [2, 1, 4]];
 /// The most programs of these.
 const MAX_PROGRAMS: usize = 8;
+/// Most columns of a sum.
+const MAX_COLUMNS: usize = 64;
 /// Elements of a row of a tensor.
 const PITCH: usize = 128;
 /// Coordinates are multiples of this.
@@ -101,12 +103,13 @@ pub fn case(seed: u64) -> Result<Case, String> {
 
 /// What the kernel is given: factors, room for the sums, a table of coordinates, bounds, a choice, room for left factors.
 fn arguments(random: &mut Random, text: &str) -> Vec<Argument> {
-    let elem = ["i8", "bf16", "f16"]
+    let elem = ["i8", "bf16", "f16", "f32"]
         .into_iter()
         .find(|name| text.contains(&format!("\"a\": ptr<{name}>")));
     let (scalar, format) = match elem {
         Some("i8") => (Scalar::I8, None),
         Some("bf16") => (Scalar::Bf16, Some(Format::BF16)),
+        Some("f32") => (Scalar::F32, Some(Format::F32)),
         _ => (Scalar::F16, Some(Format::F16)),
     };
     let mut factors = |rows: usize| {
@@ -138,7 +141,7 @@ fn arguments(random: &mut Random, text: &str) -> Vec<Argument> {
     vec![
         a,
         b,
-        Argument::Buffer(sums, vec![0; MAX_PROGRAMS * 128 * 16 * 4]),
+        Argument::Buffer(sums, vec![0; MAX_PROGRAMS * 128 * MAX_COLUMNS * 4]),
         Argument::Buffer(Scalar::I32, table.collect()),
         n,
         m,
