@@ -64,6 +64,9 @@ fn write(folder: &Path, seed: u64) -> Option<()> {
         close: None,
     };
     launched.write(folder, &format!("k{seed}"));
+    // For who looks for the cause of a difference.
+    let text = format!("; {:?}\n{}", case.options, case.func);
+    std::fs::write(folder.join(format!("k{seed}.tir")), text).expect("the folder can be written");
     Some(())
 }
 

@@ -39,6 +39,7 @@ use crate::thread::delay_copies::delay_copies;
 use crate::thread::drop_parameters::drop_parameters;
 use crate::thread::fence_copies::fence_copies;
 use crate::thread::insert_barriers::insert_barriers;
+use crate::thread::keep_operands::keep_operands;
 use crate::thread::multiply_by_reciprocals::multiply_by_reciprocals;
 use crate::thread::place_shared::place_shared;
 use crate::thread::share_quotients::share_quotients;
@@ -650,6 +651,9 @@ fn order_accesses(
     }
     if branch_around_copies(thread) > 0 {
         watch.thread("branch_around_copies", thread)?;
+    }
+    if keep_operands(thread) > 0 {
+        watch.thread("keep_operands", thread)?;
     }
     Ok(barriers)
 }

@@ -51,6 +51,13 @@ impl Loops {
             .count()
     }
 
+    /// The outermost loop around a block that does not hold another one.
+    pub(crate) fn around(&self, block: Block, without: Block) -> Option<&EntitySet<Block>> {
+        let inside = self.0.iter();
+        let around = inside.filter(|inside| inside.contains(block) && !inside.contains(without));
+        around.max_by_key(|inside| inside.iter().count())
+    }
+
     /// Whether a block is executed several times for one value: it is in a loop that the value comes from outside of.
     pub(crate) fn repeat(&self, func: &ThreadFunction, block: Block, value: Value) -> bool {
         let Some(home) = home(func, value) else {

@@ -8,6 +8,7 @@ pub mod drop_parameters;
 pub mod fence_copies;
 mod group_barriers;
 pub mod insert_barriers;
+pub mod keep_operands;
 pub mod multiply_by_reciprocals;
 pub mod place_shared;
 pub mod share_quotients;

@@ -113,7 +113,7 @@ fn waits_of_params(func: &ThreadFunction, block: Block) -> Vec<Inst> {
 }
 
 /// What a block hands to another one as this parameter, once for each edge.
-fn handed_on(func: &ThreadFunction, from: Block, to: Block, param: Value) -> Vec<Value> {
+pub(super) fn handed_on(func: &ThreadFunction, from: Block, to: Block, param: Value) -> Vec<Value> {
     let place = func.dfg.blocks[to].params.iter().position(|&p| p == param);
     let last = func.order.last(from);
     let calls = last.map_or(&[][..], |last| &func.dfg.insts[last].blocks);

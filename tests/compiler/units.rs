@@ -26,7 +26,6 @@ fn what_is_turned_for_units_goes_by_words() {
     for (elem, total, blocks, permutations) in [
         ("i8", "i32", "128, 128, 128", 64),
         ("fp8e4nv", "fp32", "64, 128, 64", 32),
-        ("fp32", "fp32", "128, 64, 32", 0),
     ] {
         let kernel = product([elem, elem, "fp32"], blocks, total, 4);
         let kernel = compile(&kernel.func, Target::SM_90A, &Options::DEFAULT).expect("it compiles");
@@ -39,6 +38,31 @@ fn what_is_turned_for_units_goes_by_words() {
             "{elem}"
         );
         assert_eq!(count("prmt.b32"), permutations, "{elem}");
+    }
+}
+
+/// A right operand of words that stands the wrong way around becomes a left one, in registers, of the transposed product: nothing goes
+/// through a second block, and no access is of a single word.
+#[test]
+fn words_that_stand_across_are_multiplied_transposed() {
+    for (blocks, num_warps, wide) in [("128, 64, 32", 4, "v2"), ("128, 256, 32", 8, "v4")] {
+        let kernel = product(["fp32"; 3], blocks, "fp32", num_warps);
+        let kernel = compile(&kernel.func, Target::SM_90A, &Options::DEFAULT).expect("it compiles");
+        ptxas::assemble(&kernel.ptx, "sm_90a");
+        let count = |op: &str| kernel.ptx.matches(op).count();
+        assert_eq!(count("st.shared"), 0, "{blocks}");
+        assert_eq!(
+            count("ld.shared"),
+            count(&format!("ld.shared.{wide}.b32")),
+            "{blocks}"
+        );
+        assert!(count("ld.shared") > 0, "{blocks}");
+        let products = kernel
+            .ptx
+            .lines()
+            .filter(|line| line.contains("wgmma.mma_async"));
+        let in_registers = products.clone().filter(|line| line.contains("}, {"));
+        assert_eq!(in_registers.count(), products.count(), "{blocks}");
     }
 }
 
