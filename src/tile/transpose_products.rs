@@ -124,7 +124,7 @@ fn outwards(
             .find(|&(_, inst)| func.dfg.insts[inst].blocks[0].block == block)?;
         let outer = Carried {
             inst,
-            position: usize::try_from(index).ok()?.checked_sub(1)?,
+            position: usize::from(index).checked_sub(1)?,
         };
         let is_alone = uses[first] == 1 && uses[result] == 1;
         if !is_alone || outer.yielded(func) != Some(result) {

@@ -3,7 +3,8 @@
 //! Where such a block stands is bound by the forms of [`warpgroup`](crate::layout::warpgroup), and a reader or writer counts on the one
 //! among them that serves it best. Rings that threads alone read take the shape of their readers ([`swizzle::layout`]).
 //!
-//! Of the types of four bytes and of one the unit reads no operand whose neighbours stand across the summed dimension. Such a block is
+//! Of the types of four bytes and of one the unit reads no operand in place whose neighbours stand across the summed dimension. Such a right
+//! operand (of four bytes where the product cannot be computed transposed, [`crate::tile::transpose_products`]) is
 //! loaded from its ring and stored again, and pays for what no shape of the ring makes good: neighbours stand there along the dimension of
 //! the copies. Threads side by side then stand along the summed dimension, as in the block that is stored,
 //! and each holds a run of the other one, as in the ring (and of bytes as many as make a word along both): both accesses
