@@ -99,7 +99,7 @@
 //! bits that `tf32` drops, infinity. Sums of integers are exact, modulo 2^32. The interpreter sums in f64 and rounds once.
 //!
 //! An element of `acc` that is zero may be taken for the other zero: where all products are -0, the sum may be either. So what
-//! is added to a product from zero can become its accumulator.
+//! is added to a product from zero can become its accumulator, and counts among the terms of the bound then.
 //!
 //! Of 8-bit floats `imprecise = n`, n being 32 or more, asks for less, as the units of sm_90a have it: 32 products and what they are
 //! added to are cut to 2^-13 of the largest of them, and their sum is cut likewise. So the result may be further off by

@@ -39,7 +39,11 @@ const WORD: u32 = 4;
 /// Transposes products; gives how many.
 pub fn transpose_products(func: &mut TileFunction, target: Target) -> usize {
     let loops: Vec<Inst> = func.insts_with(TileOp::For).map(|(_, inst)| inst).collect();
-    if loops.is_empty() {
+    let is_of_words = |(_, inst): (_, Inst)| {
+        let right = func.dfg.insts[inst].args[1];
+        func.dfg.ty(right).elem.bytes() == WORD
+    };
+    if loops.is_empty() || !func.insts_with(TileOp::Dot).any(is_of_words) {
         return 0;
     }
     let axis = Axis::compute(func);

@@ -19,6 +19,7 @@ use super::{Machine, Outcome, operand};
 use crate::device_print::Record;
 use crate::interp::error::InterpErrorKind;
 use crate::interp::{Bounded, Cause, Distance, Open, float, int};
+use crate::ir::attrs::Attrs;
 use crate::ir::dfg::{InstData, ValueDef};
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
@@ -57,6 +58,9 @@ pub(in crate::interp) struct Slack {
     combining: u32,
     /// Sums that a loop carries of what is reduced in it.
     deferred: FxHashSet<Inst>,
+    /// Sums of a product of matrices from zero and something else, which may become its accumulator; with the place of the product
+    /// among the terms, and the length of its sums.
+    taken: FxHashMap<Inst, (usize, u64)>,
     /// Whether something was printed that is not exact.
     pub(super) is_printed: bool,
     /// Records of values that are not defined.
@@ -77,6 +81,7 @@ impl Slack {
             fused,
             combining: 0,
             deferred,
+            taken: taken_sums(func),
             is_printed: false,
             undefined_records: Vec::new(),
         }
@@ -165,6 +170,43 @@ fn deferred_sums(func: &TileFunction) -> FxHashSet<Inst> {
         }
     }
     sums
+}
+
+/// Sums of which one term is a product of matrices from zero that nobody else uses.
+fn taken_sums(func: &TileFunction) -> FxHashMap<Inst, (usize, u64)> {
+    if func.insts_with(TileOp::Dot).next().is_none() {
+        return FxHashMap::default();
+    }
+    let mut uses: FxHashMap<Value, u32> = FxHashMap::default();
+    for (_, inst) in func.all_insts() {
+        for value in func.dfg.uses(inst) {
+            *uses.entry(value).or_default() += 1;
+        }
+    }
+    let is_zero = |value: Value| {
+        let zero = |value: Value| {
+            let def = func.dfg.def_inst(value);
+            def.is_some_and(|def| func.dfg.insts[def].value() == Some(&0))
+        };
+        let def = func.dfg.def_inst(value).map(|def| &func.dfg.insts[def]);
+        zero(value) || def.is_some_and(|data| data.op == TileOp::Splat && zero(data.args[0]))
+    };
+    let sums = func.insts_with(TileOp::Fadd).filter_map(|(_, inst)| {
+        let args = &func.dfg.insts[inst].args;
+        let inner = |value: Value| {
+            let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+            let starts = data.op == TileOp::Dot && uses[&value] == 1 && is_zero(data.args[2]);
+            func.dfg
+                .ty(data.args[0])
+                .shape
+                .extents()
+                .last()
+                .filter(|_| starts)
+        };
+        let found = args.iter().position(|&arg| inner(arg).is_some())?;
+        Some((inst, (found, inner(args[found])?)))
+    });
+    sums.collect()
 }
 
 /// Whether a value is the result of a reduction, in whatever shape.

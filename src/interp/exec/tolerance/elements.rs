@@ -149,6 +149,34 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Adds what a sum may err by that becomes the accumulator of a product of so long sums: the unit cuts it in each of its steps. Of
+    /// small whole numbers it cuts nothing.
+    fn add_taken(
+        &self,
+        slack: &Slack,
+        data: &InstData<Tile>,
+        (product, inner): (usize, u64),
+        scalar: Scalar,
+        found: &mut Vec<f64>,
+    ) -> Outcome<()> {
+        let (products, others) = (self.arg(data, product)?, self.arg(data, 1 - product)?);
+        let u = match scalar {
+            Scalar::F64 => unit(Scalar::F64),
+            _ => unit(Scalar::F32),
+        };
+        found.resize(products.len(), 0.0);
+        for (i, found) in found.iter_mut().enumerate() {
+            let [p, other] = [products[i], others[i]].map(|bits| float::to_f64(scalar, bits));
+            let is_whole = p.fract() == 0.0 && other.fract() == 0.0;
+            let is_small = p.abs() + other.abs() < 0.5 / u;
+            let is_exact = is_whole && is_small && slack.of(data.args[product], i) == 0.0;
+            if !is_exact && p.is_finite() && other.is_finite() {
+                *found += (inner as f64 + 2.0) * u * other.abs();
+            }
+        }
+        Ok(())
+    }
+
     /// Adds what the op itself may err by.
     pub(super) fn add_own(
         &self,
@@ -163,6 +191,9 @@ impl Machine<'_> {
         };
         if !scalar.is_float() {
             return Ok(());
+        }
+        if let Some(&(product, inner)) = slack.taken.get(&inst) {
+            self.add_taken(slack, data, (product, inner), scalar, found)?;
         }
         let is_sum = matches!(data.op, TileOp::Fadd | TileOp::Fsub | TileOp::Fma);
         let own = match data.op {
