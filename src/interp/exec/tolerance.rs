@@ -195,13 +195,11 @@ fn taken_sums(func: &TileFunction) -> FxHashMap<Inst, (usize, u64)> {
         let args = &func.dfg.insts[inst].args;
         let inner = |value: Value| {
             let data = &func.dfg.insts[func.dfg.def_inst(value)?];
-            let starts = data.op == TileOp::Dot && uses[&value] == 1 && is_zero(data.args[2]);
-            func.dfg
-                .ty(data.args[0])
-                .shape
-                .extents()
-                .last()
-                .filter(|_| starts)
+            let is_alone = uses.get(&value) == Some(&1);
+            if data.op != TileOp::Dot || !is_alone || !is_zero(data.args[2]) {
+                return None;
+            }
+            func.dfg.ty(data.args[0]).shape.extents().last()
         };
         let found = args.iter().position(|&arg| inner(arg).is_some())?;
         Some((inst, (found, inner(args[found])?)))
