@@ -314,7 +314,7 @@ pub(crate) fn promoted(
     let mut func = func.clone();
     let resources = ResourcePlan::ALL;
     clean_passes(&mut func, target, options, &mut watch)?;
-    turn_passes(&mut func, target, &resources, &mut watch)?;
+    transpose_passes(&mut func, target, &resources, &mut watch)?;
     let promotions = map_passes(
         &mut func,
         Programs::One,
@@ -365,7 +365,7 @@ fn tile_passes(
     // What rings of the kernel's own hold is its author's business.
     let has_rings = func.slots.keys().any(|slot| func.buffers[slot].is_some());
     clean_passes(func, target, options, watch)?;
-    turn_passes(func, target, &resources, watch)?;
+    transpose_passes(func, target, &resources, watch)?;
     let mut several = func.clone();
     let uneven = uneven(func);
     let mut promotions = fetch_passes(func, Programs::One, target, options, &resources, watch)?;
@@ -508,7 +508,7 @@ fn clean_passes(
 }
 
 /// Products as those of the transposes, where units read these better.
-fn turn_passes(
+fn transpose_passes(
     func: &mut TileFunction,
     target: Target,
     resources: &ResourcePlan,

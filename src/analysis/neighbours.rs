@@ -7,7 +7,7 @@ use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 
-/// Exponent of the shortest run of neighbours that says how a block stands, if it is not alone to say so.
+/// Exponent of the shortest run of addresses from which a load tells how its block stands in memory: shorter ones may be chance.
 const SHORTEST: u8 = 2;
 
 /// Exponent of the length of runs of neighbours along `dim`. An i32 offset may wrap, so the analysis cuts its runs

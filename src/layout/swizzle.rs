@@ -163,7 +163,7 @@ pub fn cost(
 }
 
 /// Conflicts of readers.
-pub fn cost_of_reads(offsets: &Offsets, elem_bytes: u32, readers: &[&LinearLayout]) -> u32 {
+fn cost_of_reads(offsets: &Offsets, elem_bytes: u32, readers: &[&LinearLayout]) -> u32 {
     let each = readers.iter().map(|reader| {
         let inner = word_columns(reader, elem_bytes);
         match rows(reader, inner, offsets, elem_bytes) {

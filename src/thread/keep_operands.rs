@@ -14,7 +14,7 @@
 //!
 //! ptxas 12.9 and 13.0 take registers of a left operand for free behind the wait for the product, where that is followed by a branch, if
 //! nothing but products of warpgroups reads them: later operands of the same loop are loaded over them, and the next iteration multiplies
-//! those. (Found by a generated kernel, `run/operand_of_a_loop.tir`: wrong in every launch with each of its levels but the first.) A
+//! those. (Found by a generated kernel, `run/operand_of_a_loop.tir`: wrong in every launch, at all levels of optimisation but -O0.) A
 //! store that is never executed is a use like any other, and stands where it costs nothing.
 
 use cranelift_entity::EntitySet;

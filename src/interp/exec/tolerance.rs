@@ -172,7 +172,8 @@ fn deferred_sums(func: &TileFunction) -> FxHashSet<Inst> {
     sums
 }
 
-/// Sums of which one term is a product of matrices from zero that nobody else uses.
+/// Sums of which one term is a product of matrices from zero that nobody else uses, and that does not ask for fewer bits: those that
+/// `lower_dots` makes accumulators.
 fn taken_sums(func: &TileFunction) -> FxHashMap<Inst, (usize, u64)> {
     if func.insts_with(TileOp::Dot).next().is_none() {
         return FxHashMap::default();
@@ -194,9 +195,12 @@ fn taken_sums(func: &TileFunction) -> FxHashMap<Inst, (usize, u64)> {
     let sums = func.insts_with(TileOp::Fadd).filter_map(|(_, inst)| {
         let args = &func.dfg.insts[inst].args;
         let inner = |value: Value| {
-            let data = &func.dfg.insts[func.dfg.def_inst(value)?];
-            let is_alone = uses.get(&value) == Some(&1);
-            if data.op != TileOp::Dot || !is_alone || !is_zero(data.args[2]) {
+            let dot = func.dfg.def_inst(value)?;
+            let data = &func.dfg.insts[dot];
+            let is_here = func.order.block_of(dot) == func.order.block_of(inst);
+            let is_alone = is_here && uses.get(&value) == Some(&1);
+            let is_full = data.imprecise().is_none();
+            if data.op != TileOp::Dot || !is_alone || !is_full || !is_zero(data.args[2]) {
                 return None;
             }
             func.dfg.ty(data.args[0]).shape.extents().last()

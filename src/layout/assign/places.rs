@@ -113,7 +113,7 @@ impl Assignment {
             let most = (WIDEST / bytes).min(share.max(1));
             let is_form = |dim: usize| forms.iter().any(|form| form.inner == dim);
             if func.dfg.insts[inst].op == TileOp::SharedStore {
-                let ring = Assignment::ring_of(func, axis, func.dfg.insts[inst].args[0]);
+                let ring = ring_of(func, axis, func.dfg.insts[inst].args[0]);
                 if let Some((ring, run)) = ring.filter(|&(_, run)| run < 2 && !is_form(run)) {
                     self.places.0.insert(ring, Place::Along(run));
                     let summed = 1 - run;
@@ -142,22 +142,22 @@ impl Assignment {
             }
         }
     }
+}
 
-    /// The ring from which a block was loaded, element by element, and the dimension along which neighbours stand there.
-    fn ring_of(func: &TileFunction, axis: &Axis, mut value: Value) -> Option<(Slot, usize)> {
-        loop {
-            let data = &func.dfg.insts[func.dfg.def_inst(value)?];
-            match data.op {
-                TileOp::SharedLoad => {
-                    let slot = *data.slot()?;
-                    return Some((slot, neighbours_in_ring(func, axis, slot)?));
-                }
-                _ if data.class() == OpClass::Elementwise => {
-                    let mut blocks = data.args.iter();
-                    value = *blocks.find(|&&v| !func.dfg.ty(v).is_scalar())?;
-                }
-                _ => return None,
+/// The ring from which a block was loaded, element by element, and the dimension along which neighbours stand there.
+fn ring_of(func: &TileFunction, axis: &Axis, mut value: Value) -> Option<(Slot, usize)> {
+    loop {
+        let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+        match data.op {
+            TileOp::SharedLoad => {
+                let slot = *data.slot()?;
+                return Some((slot, neighbours_in_ring(func, axis, slot)?));
             }
+            _ if data.class() == OpClass::Elementwise => {
+                let mut blocks = data.args.iter();
+                value = *blocks.find(|&&v| !func.dfg.ty(v).is_scalar())?;
+            }
+            _ => return None,
         }
     }
 }
