@@ -420,10 +420,6 @@ impl rules::Context for Selector<'_> {
         matches!(kind, Kind::E4m3 | Kind::E5m2).then_some(*kind)
     }
 
-    fn half_of_f16(&mut self, kind: &Kind) -> Option<Kind> {
-        matches!(kind, Kind::F16 | Kind::F16x2).then_some(*kind)
-    }
-
     fn eight_from_single(&mut self, to: &Kind, a: Operand) -> Operand {
         let ty = pair_of_eight(*to);
         let cvt = |this: &mut Self, high: Operand, low: Operand| {
@@ -440,29 +436,24 @@ impl rules::Context for Selector<'_> {
         }
     }
 
-    fn half_from_eight(&mut self, to: &Kind, from: &Kind, a: Operand) -> Operand {
+    fn half_from_eight(&mut self, from: &Kind, a: Operand) -> Operand {
         let ty = pair_of_eight(*from);
-        let both = |this: &mut Self, low: Operand, high: Operand| {
-            let low = this.plain(Ptx::And, PtxType::B16, &[low, Operand::Imm(0xff)]);
-            let high = this.plain(Ptx::Shl, PtxType::B16, &[high, Operand::Imm(8)]);
-            this.plain(Ptx::Or, PtxType::B16, &[low, high])
-        };
-        let pairs = match a {
-            Operand::Regs(view) if view.count > 1 => {
-                both(self, every_second(a, 0), every_second(a, 1))
-            }
-            Operand::Imm(bits) => Operand::Imm(bits & 0xff | bits << 8 & 0xff00),
-            // One register that stands for all.
-            one if *to == Kind::F16x2 => both(self, one, one),
-            one => one,
-        };
-        let result = self.result_of(Ptx::CvtF8, PtxType::F16x2, ty, Modifier::None, &[pairs]);
-        match (a, to) {
-            (Operand::Regs(view), _) if view.count > 1 => result,
-            (_, Kind::F16x2) => result,
-            // The lower of the two.
-            _ => every_second(self.plain(Ptx::Split32, PtxType::B32, &[result]), 0),
-        }
+        let both = self.close(a, a);
+        let result = self.result_of(Ptx::CvtF8, PtxType::F16x2, ty, Modifier::None, &[both]);
+        // The lower of the two.
+        every_second(self.plain(Ptx::Split32, PtxType::B32, &[result]), 0)
+    }
+
+    fn spread_bytes(&mut self, value: Value) -> Operand {
+        Selector::spread_bytes(self, value)
+    }
+
+    fn close_bytes(&mut self, value: Value) -> Operand {
+        Selector::close_bytes(self, value)
+    }
+
+    fn pair_type(&mut self, kind: &Kind) -> PtxType {
+        pair_of_eight(*kind)
     }
 
     fn spare_bits(&mut self, kind: &Kind) -> Operand {

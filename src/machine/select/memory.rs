@@ -13,9 +13,9 @@ use crate::machine::inst::{AccessMode, Address, Cmp, Guard, Modifier, Operand, P
 use crate::regalloc::reg::{RegClass, RegView};
 
 /// How a value lies in the registers of an access.
-struct Words {
-    ty: PtxType,
-    count: u16,
+pub(super) struct Words {
+    pub(super) ty: PtxType,
+    pub(super) count: u16,
     /// Whether the registers hold packed bytes.
     bytes: bool,
 }
@@ -28,7 +28,7 @@ impl Words {
 }
 
 /// The registers that an access to a value of a type reads or writes.
-fn words(ty: ThreadType) -> Words {
+pub(super) fn words(ty: ThreadType) -> Words {
     let (ptx, count, bytes) = match (ty.elem.bytes(), ty.count) {
         (1, 1) => (PtxType::U8, 1, false),
         (1, 2) => (PtxType::B16, 1, true),
@@ -53,14 +53,15 @@ pub(super) enum When {
 }
 
 impl Selector<'_> {
-    pub(super) fn select_load(&mut self, inst: Inst) -> Result<Operand, CompileError> {
+    pub(super) fn select_load(&mut self, inst: Inst) -> Result<Option<Operand>, CompileError> {
         let func = self.func;
         let data = &func.dfg.insts[inst];
         let ty = func.dfg.ty(data.results[0]);
         let shape = words(ty);
         let class = shape.ty.class();
         let when = self.when(data.args.get(1).copied());
-        let dest = self.fresh(class, shape.count);
+        let packed = self.packed[data.results[0]];
+        let dest = packed.unwrap_or_else(|| self.fresh(class, shape.count));
         if !matches!(when, When::Always) {
             let other = match data.args.get(2) {
                 Some(&other) => self.value_words(other, &shape),
@@ -84,6 +85,9 @@ impl Selector<'_> {
                 self.guard_last(Some(guard));
             }
         }
+        if !self.needed.contains(data.results[0]) && packed.is_some() {
+            return Ok(None);
+        }
         let elements = if shape.bytes {
             self.take_apart(dest)
         } else {
@@ -92,15 +96,15 @@ impl Selector<'_> {
         if ty.elem == Elem::I1 {
             let bytes = self.widened(elements);
             let not_zero = Modifier::Cmp(Cmp::Ne);
-            return Ok(self.result_of(
+            return Ok(Some(self.result_of(
                 Ptx::Setp,
                 PtxType::S16,
                 PtxType::S16,
                 not_zero,
                 &[bytes, Operand::Imm(0)],
-            ));
+            )));
         }
-        Ok(Operand::Regs(elements))
+        Ok(Some(Operand::Regs(elements)))
     }
 
     pub(super) fn select_store(&mut self, inst: Inst) -> Result<(), CompileError> {

@@ -30,6 +30,7 @@ use crate::settings::Target;
 
 mod atomic;
 mod boxes;
+mod bytes;
 mod context;
 #[cfg(test)]
 pub(crate) mod coverage;
@@ -77,6 +78,8 @@ struct Selector<'a> {
     converted: EntitySet<Unit>,
     /// Those of them that are half of a word.
     joined: EntitySet<Unit>,
+    /// Where loads of several bytes leave them, if somebody takes them from there.
+    packed: SecondaryMap<Value, Option<RegView>>,
     /// Registers of policies for the L2 cache, by [`crate::ir::attrs::Evict`].
     policies: [Option<RegView>; 2],
     /// The instruction being selected, and what was emitted for it so far.
@@ -105,6 +108,7 @@ impl<'a> Selector<'a> {
             recast: EntitySet::new(),
             converted: EntitySet::new(),
             joined: EntitySet::new(),
+            packed: SecondaryMap::new(),
             policies: [None; 2],
             root: Inst::from_u32(0),
             loc: SourceLoc::default(),
@@ -308,7 +312,7 @@ impl<'a> Selector<'a> {
         let data = &self.func.dfg.insts[inst];
         let result = data.results.first().copied();
         let mut results = data.results.iter();
-        let wanted = results.any(|&v| self.needed.contains(v));
+        let wanted = results.any(|&v| self.needed.contains(v) || self.packed[v].is_some());
         // `ptxas` 12.8 to 13.0 must not get an exchange whose result nobody reads, for it drops that late: if the result was all
         // that read one of `or.pred p, a, b` and `and.pred q, a, b`, it has made both one instruction by then, and leaves the
         // other predicate the conjunction, whichever it is. All lanes leave it out.
@@ -384,7 +388,7 @@ impl<'a> Selector<'a> {
             }
             ThreadOp::Special => self.select_special(inst),
             ThreadOp::SlotAddr => self.select_slot(inst),
-            ThreadOp::Ld => return self.select_load(inst).map(Some),
+            ThreadOp::Ld => return self.select_load(inst),
             ThreadOp::St => return self.select_store(inst).map(|()| None),
             ThreadOp::LdMatrix => return self.select_ldmatrix(inst).map(Some),
             ThreadOp::Mma => return self.select_mma(inst).map(|()| None),

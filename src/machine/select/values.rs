@@ -328,7 +328,11 @@ impl Selector<'_> {
 }
 
 /// Which of several values an element is in, these one behind the other, and its place there.
-fn element_of(func: &ThreadFunction, values: &[Value], element: u32) -> Option<(Value, u32)> {
+pub(super) fn element_of(
+    func: &ThreadFunction,
+    values: &[Value],
+    element: u32,
+) -> Option<(Value, u32)> {
     let mut first = 0;
     for &value in values {
         let count = u32::from(func.dfg.ty(value).count);
