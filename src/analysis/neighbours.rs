@@ -31,23 +31,90 @@ pub fn runs(func: &TileFunction, axis: &Axis, ptr: Value, dim: usize) -> u8 {
 }
 
 /// The dimension along which neighbours of a block stand side by side in memory, or in the ring that it is loaded from, through changes of
-/// its elements and transpositions; none if that is not known.
+/// its elements and of its shape; none if that is not known.
 pub fn neighbours(func: &TileFunction, axis: &Axis, value: Value) -> Option<usize> {
     let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+    let source = || neighbours(func, axis, *data.args.first()?);
+    let shape = |value| func.dfg.ty(value).shape;
     match data.op {
         TileOp::Load => along(func, axis, *data.args.first()?, SHORTEST),
         // Boxes come row by row.
-        TileOp::TensorLoad => func.dfg.ty(value).shape.rank().checked_sub(1),
+        TileOp::TensorLoad => shape(value).rank().checked_sub(1),
         TileOp::SharedLoad => neighbours_in_ring(func, axis, *data.slot()?),
         TileOp::Permute => {
-            let dim = neighbours(func, axis, *data.args.first()?)?;
+            let dim = source()?;
             data.dims()?.iter().position(|&from| from as usize == dim)
+        }
+        TileOp::Join => source(),
+        TileOp::Broadcast => {
+            let extent = |value, dim| shape(value).log2().get(dim).copied();
+            source().filter(|&dim| extent(data.args[0], dim) == extent(value, dim))
+        }
+        // An index that the other shape has, too.
+        TileOp::Reshape => {
+            let dim = source()?;
+            let (from, to) = (shape(data.args[0]), shape(value));
+            (0..to.rank()).find(|&other| to.place(other) == from.place(dim))
         }
         _ if data.class() == OpClass::Elementwise => data
             .args
             .iter()
             .find_map(|&arg| neighbours(func, axis, arg)),
         _ => None,
+    }
+}
+
+/// Whether a block is computed, element by element, from blocks that are loaded in the same iteration of a loop, whatever shapes they had
+/// on the way.
+pub fn is_computed(func: &TileFunction, value: Value) -> bool {
+    let def = |value| {
+        let inst = func.dfg.def_inst(value)?;
+        Some((inst, &func.dfg.insts[inst]))
+    };
+    let Some((last, data)) = def(value) else {
+        return false;
+    };
+    if data.op == TileOp::Permute {
+        return is_computed(func, data.args[0]);
+    }
+    if data.class() != OpClass::Elementwise {
+        return false;
+    }
+    let block = func.order.block_of(last);
+    let mut seen = vec![value];
+    let mut next = 0;
+    let mut is_loaded = false;
+    while let Some(&value) = seen.get(next) {
+        next += 1;
+        let Some((inst, data)) = def(value) else {
+            return false;
+        };
+        let is_same_block = func.order.block_of(inst) == block;
+        match data.op {
+            TileOp::Load | TileOp::TensorLoad | TileOp::SharedLoad => is_loaded |= is_same_block,
+            TileOp::Splat | TileOp::Const | TileOp::Arange => {}
+            TileOp::Permute
+            | TileOp::Reshape
+            | TileOp::Broadcast
+            | TileOp::ExpandDims
+            | TileOp::Join
+            | TileOp::ConvertLayout => {
+                extend(&mut seen, &data.args);
+            }
+            _ if data.class() == OpClass::Elementwise => extend(&mut seen, &data.args),
+            // What is the same in all iterations.
+            _ if !is_same_block => {}
+            _ => return false,
+        }
+    }
+    is_loaded
+}
+
+fn extend(seen: &mut Vec<Value>, values: &[Value]) {
+    for &value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
     }
 }
 

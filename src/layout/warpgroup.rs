@@ -13,7 +13,7 @@ use smallvec::{SmallVec, smallvec};
 use super::matrix;
 use super::swizzle::{self, Offsets};
 use crate::analysis::axis::Axis;
-use crate::analysis::neighbours::neighbours;
+use crate::analysis::neighbours::{is_computed, neighbours};
 use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
@@ -83,33 +83,40 @@ pub fn accumulator(sums: Shape, num_warps: u32) -> Option<LinearLayout> {
     named::wgmma_accumulator(sums, &warps(sums, num_warps)?).ok()
 }
 
-/// Whether a product's left operand comes to registers as columns of words, which threads load one by one: no unit reads a block
-/// in place whose neighbours stand across the sum, if elements have four bytes.
+/// Whether a product's left operand comes to registers as columns, which threads load one by one: what is computed stays in registers, and
+/// no unit reads a block in place whose neighbours stand across the sum, if elements have four bytes.
 pub fn loads_columns(func: &TileFunction, axis: &Axis, product: Inst) -> bool {
     let left = func.dfg.insts[product].args[0];
-    func.dfg.ty(left).elem.bytes() == 4 && neighbours(func, axis, left) == Some(0)
+    let has_words = func.dfg.ty(left).elem.bytes() == 4;
+    (has_words || is_computed(func, left)) && neighbours(func, axis, left) == Some(0)
 }
 
-/// The layout of such sums whose rows are dealt out in another order, for a left operand that threads load as words from a block with
-/// neighbours along the rows. The unit does not see which rows it is given.
+/// The layout of such sums whose rows are dealt out in another order, for a left operand of elements of so many bytes that threads load
+/// from a block with neighbours along the rows. The unit does not see which rows it is given.
 ///
 /// Of its rows a thread holds two or four that are neighbours, which one access loads. The four lanes beside each other load from
-/// neighbouring columns, whose pieces of 16 bytes the forms in shared memory put onto each other's banks by twos and fours. So the
-/// lanes of the eight rows that are loaded together, or the half of them, tell first the other bits of the place in a row of 128 bytes, and no two
-/// of an access meet in a bank.
-pub fn accumulator_of_columns(sums: Shape, num_warps: u32) -> Option<LinearLayout> {
+/// neighbouring columns if elements are words, from every second one if there are two in a word; the forms in shared memory put pieces of
+/// 16 bytes of neighbouring columns onto each other's banks by twos and fours. So for words the lanes of the eight rows that are loaded
+/// together, or the half of them, tell first the other bits of the place in a row of 128 bytes, and no two of an access meet in a bank.
+pub fn accumulator_of_columns(
+    sums: Shape,
+    num_warps: u32,
+    elem_bytes: u32,
+) -> Option<LinearLayout> {
     let plain = accumulator(sums, num_warps)?;
-    with_rows(&plain, &row_order(sums, num_warps)?)
+    with_rows(&plain, &row_order(sums, num_warps, elem_bytes)?)
 }
 
-/// Which bit of a row's number in the order of the unit each bit of a row's number is where they are dealt out for loads of words.
-fn row_order(sums: Shape, num_warps: u32) -> Option<Vec<u32>> {
+/// Which bit of a row's number in the order of the unit each bit of a row's number is where they are dealt out for loads of columns.
+fn row_order(sums: Shape, num_warps: u32, elem_bytes: u32) -> Option<Vec<u32>> {
     // Bits 0 to 2 tell lanes apart, 3 registers, 4 and 5 warps, and then groups and the instructions of a group, if it has several.
     let all = u32::from(sums.log2()[0]);
     let instructions = tiles_down(sums, num_warps)?.ilog2();
-    let mut order: Vec<u32> = match instructions {
-        0 => vec![3, 1, 2, 4, 0, 5],
-        _ => vec![3, all - instructions, 1, 2, 0, 4, 5],
+    let mut order: Vec<u32> = match (instructions, elem_bytes) {
+        (0, 4) => vec![3, 1, 2, 4, 0, 5],
+        (_, 4) => vec![3, all - instructions, 1, 2, 0, 4, 5],
+        (0, _) => vec![3],
+        _ => vec![3, all - instructions],
     };
     let rest: Vec<u32> = (0..all).filter(|bit| !order.contains(bit)).collect();
     order.extend(rest);
@@ -138,8 +145,9 @@ pub fn left_operand(sum: &LinearLayout, unit: MmaUnit, shape: Shape) -> Option<L
     let (sums, num_warps) = (sum.shape(), sum.num_warps());
     let warps = warps(sums, num_warps)?;
     let plain = named::wgmma_operand_a(shape, matrix::operand_bits(unit), &warps).ok()?;
-    match accumulator_of_columns(sums, num_warps).as_ref() == Some(sum) {
-        true => with_rows(&plain, &row_order(sums, num_warps)?),
+    let elem_bytes = matrix::operand_bits(unit).div_ceil(8);
+    match accumulator_of_columns(sums, num_warps, elem_bytes).as_ref() == Some(sum) {
+        true => with_rows(&plain, &row_order(sums, num_warps, elem_bytes)?),
         false => Some(plain),
     }
 }
@@ -408,7 +416,7 @@ mod tests {
     #[test]
     fn columns_of_words_are_loaded_without_conflicts() {
         for (rows, num_warps) in [(64, 4), (128, 4), (256, 4), (128, 8), (256, 8), (512, 16)] {
-            let sums = accumulator_of_columns(shape(&[rows, 64]), num_warps).expect("sums");
+            let sums = accumulator_of_columns(shape(&[rows, 64]), num_warps, 4).expect("sums");
             assert!(sums.is_surjective());
             let operand = left_operand(&sums, MmaUnit::WarpgroupTf32, shape(&[rows, 32]));
             let operand = operand.expect("a left operand").permute(&[1, 0]);
@@ -429,6 +437,30 @@ mod tests {
             let plain = plain.expect("a left operand").permute(&[1, 0]);
             let trips = swizzle::trips(&plain, &offsets, 4);
             assert_eq!(trips.wavefronts, 2 * plain.num_registers());
+        }
+    }
+
+    /// The same of bytes and halves that are made operands of 16 bits, in the order of the unit but for the rows of a thread.
+    #[test]
+    fn columns_of_what_halves_are_made_of_are_loaded_without_conflicts() {
+        for (rows, num_warps) in [(64, 4), (128, 4), (128, 8), (256, 8)] {
+            let sums = accumulator_of_columns(shape(&[rows, 64]), num_warps, 2).expect("sums");
+            assert!(sums.is_surjective());
+            let operand = left_operand(&sums, MmaUnit::WarpgroupF16, shape(&[rows, 64]));
+            let operand = operand.expect("a left operand").permute(&[1, 0]);
+            for bytes in [1, 2, 4] {
+                let swizzle = 128.min(rows as u32 * bytes);
+                let form = MatrixForm { inner: 1, swizzle };
+                let ring = form.layout(shape(&[64, rows]), bytes).expect("long rows");
+                let offsets = Offsets::new(&ring, bytes).expect("a layout of memory");
+                let trips = swizzle::trips(&operand, &offsets, bytes);
+                let instructions = tiles_down(sums.shape(), num_warps).expect("rows");
+                let each = if instructions == 1 { 2 } else { 4 };
+                assert_eq!(trips.instructions, operand.num_registers() / each);
+                // Bytes for all lanes, of which a trip brings 128.
+                let least = trips.instructions * (32 * each * bytes).div_ceil(128);
+                assert_eq!(trips.wavefronts, least, "{bytes} bytes, {rows} rows");
+            }
         }
     }
 

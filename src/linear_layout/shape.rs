@@ -104,6 +104,11 @@ impl Shape {
         1 << self.log2_elements()
     }
 
+    /// How many elements the index of a dimension has, and how far these are apart among all in row-major order, as exponents.
+    pub fn place(&self, dim: usize) -> (u8, u32) {
+        (self.log2()[dim], self.bit_offset(dim))
+    }
+
     /// Position of the lowest bit of dimension `dim` in the flat index.
     pub fn bit_offset(&self, dim: usize) -> u32 {
         self.log2()

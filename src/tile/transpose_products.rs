@@ -22,7 +22,7 @@ use cranelift_entity::SecondaryMap;
 use super::edit::{rename_uses, use_counts};
 use super::start_dots::is_for_warpgroup;
 use crate::analysis::axis::Axis;
-use crate::analysis::neighbours::neighbours;
+use crate::analysis::neighbours::{is_computed, neighbours};
 use crate::ir::attrs::make;
 use crate::ir::dfg::{InstData, ValueDef};
 use crate::ir::entities::{Block, Inst, Value};
@@ -35,15 +35,12 @@ use crate::settings::Target;
 
 /// Bytes of the elements that products by transposes are for.
 const WORD: u32 = 4;
+const HALF: u32 = 2;
 
 /// Transposes products; gives how many.
 pub fn transpose_products(func: &mut TileFunction, target: Target) -> usize {
     let loops: Vec<Inst> = func.insts_with(TileOp::For).map(|(_, inst)| inst).collect();
-    let is_of_words = |(_, inst): (_, Inst)| {
-        let right = func.dfg.insts[inst].args[1];
-        func.dfg.ty(right).elem.bytes() == WORD
-    };
-    if loops.is_empty() || !func.insts_with(TileOp::Dot).any(is_of_words) {
+    if loops.is_empty() || func.insts_with(TileOp::Dot).next().is_none() {
         return 0;
     }
     let axis = Axis::compute(func);
@@ -144,15 +141,18 @@ fn outwards(
 fn pays(func: &TileFunction, axis: &Axis, product: Inst, target: Target) -> bool {
     let data = &func.dfg.insts[product];
     let [left, right] = [data.args[0], data.args[1]];
-    if func.dfg.ty(right).elem.bytes() != WORD || !is_for_warpgroup(func, product, target) {
-        return false;
-    }
+    let is_better = match func.dfg.ty(right).elem.bytes() {
+        WORD => [left, right]
+            .iter()
+            .all(|&value| neighbours(func, axis, value) == Some(1)),
+        HALF => is_computed(func, right) && !is_computed(func, left),
+        _ => false,
+    };
     // Its rows are the columns of the product.
     let sums = transposed(func.dfg.ty(data.results[0])).shape;
-    warpgroup::accumulator(sums, func.num_warps()).is_some()
-        && [left, right]
-            .iter()
-            .all(|&value| neighbours(func, axis, value) == Some(1))
+    is_better
+        && is_for_warpgroup(func, product, target)
+        && warpgroup::accumulator(sums, func.num_warps()).is_some()
 }
 
 /// The type of a matrix the other way around.
@@ -295,6 +295,53 @@ mod tests {
         assert_eq!(func.insts_with(TileOp::Permute).count(), 4);
         // Again there is nothing to do.
         assert_eq!(pass(&mut func), 0);
+    }
+
+    /// A product of a loop of `left` and `right`, of which a line of `first` or `more` makes `v15`.
+    fn computed(first: &str, more: &str, [left, right]: [&str; 2]) -> String {
+        let product = format!(
+            "{more}
+            v13 = dot {left}, {right}, v9 {{precision = ieee}} : f32[128,64]
+            yield v13"
+        );
+        let zero_and = format!("{ZERO}\n{first}");
+        text("f16", [1, 1], (&zero_and, &product))
+    }
+
+    #[test]
+    fn right_operands_that_are_computed_become_left_ones() {
+        let scaled = "v15 = fmul v16, v16 : f16[32,64]";
+        let loaded = "v14 = splat v1 : ptr<f16>[32,64]
+            v17 = splat v8 : i32[32,64]
+            v18 = addptr v14, v17 : ptr<f16>[32,64]
+            v16 = load v18 : f16[32,64]";
+        let inside = format!("{loaded}\n{scaled}");
+        let mut func = parse(&computed("", &inside, ["v10", "v15"]));
+        assert_eq!(pass(&mut func), 1);
+        verified(&func);
+        let (_, dot) = func.insts_with(TileOp::Dot).next().expect("the product");
+        let sums = func.dfg.insts[dot].results[0];
+        assert_eq!(func.dfg.ty(sums).to_string(), "f32[64,128]");
+        assert_eq!(pass(&mut func), 0);
+        // What is loaded as it is has no need, and what is computed once is stored once.
+        fixed_point(pass, &computed("", loaded, ["v10", "v16"]));
+        let once = "v16 = const {value = 2.0} : f16[32,64]";
+        fixed_point(
+            pass,
+            &computed(&format!("{once}\n{scaled}"), "", ["v10", "v15"]),
+        );
+        // Of two that are computed the left one is in registers as it is.
+        let both = format!(
+            "{inside}\nv19 = reshape v15 : f16[64,32]\nv20 = join v19, v19 : f16[64,32,2]\nv21 = reshape v20 : f16[128,32]\nv22 = splat v1 : ptr<f16>[128,32]\nv23 = load v22 : f16[128,32]\nv24 = fmul v23, v23 : f16[128,32]"
+        );
+        fixed_point(pass, &computed("", &both, ["v24", "v15"]));
+        // Made of what other products gave.
+        let sums = format!("{loaded}\nv15 = fptrunc v25 {{round = rn}} : f16[32,64]").replace(
+            "v15 =",
+            "v26 = const {value = 0.0} : f32[32,64]\nv27 = load v28 : f16[32,16]\nv25 = dot v27, v29, v26 {precision = ieee} : f32[32,64]\nv15 =",
+        );
+        let operands = "v28 = splat v0 : ptr<f16>[32,16]\nv30 = splat v0 : ptr<f16>[16,64]\nv29 = load v30 : f16[16,64]";
+        fixed_point(pass, &computed(operands, &sums, ["v10", "v15"]));
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! How warpgroups hold the sums of products.
 //!
 //! All sums of a shape stand alike, as products add to what other ones leave. Their rows are in the order of the unit, or in that which suits
-//! left operands of words that come from rings with neighbours along the rows ([`warpgroup::accumulator_of_columns`]), if all products of
-//! the shape have such ones.
+//! left operands that threads load as columns ([`warpgroup::accumulator_of_columns`]), if all products of the shape have such ones.
 
 use rustc_hash::FxHashMap;
 
@@ -13,9 +12,9 @@ use crate::layout::warpgroup;
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::shape::Shape;
 
-/// The shapes of sums whose left operands are columns of what was loaded, and of others.
+/// For each shape of sums the bytes of the elements of their left operands if these are columns of what was loaded.
 #[derive(Default)]
-pub(super) struct Sums(FxHashMap<Shape, bool>);
+pub(super) struct Sums(FxHashMap<Shape, Option<u32>>);
 
 impl Sums {
     pub(super) fn of_products(func: &TileFunction, axis: &Axis) -> Sums {
@@ -23,7 +22,12 @@ impl Sums {
         for (_, inst) in func.insts_with(TileOp::DotStart) {
             let data = &func.dfg.insts[inst];
             let shape = func.dfg.ty(data.results[0]).shape;
-            *shapes.entry(shape).or_insert(true) &= warpgroup::loads_columns(func, axis, inst);
+            let bytes = func.dfg.ty(data.args[0]).elem.bytes();
+            let columns = warpgroup::loads_columns(func, axis, inst).then_some(bytes);
+            let of_all = shapes.entry(shape).or_insert(columns);
+            if *of_all != columns {
+                *of_all = None;
+            }
         }
         Sums(shapes)
     }
@@ -31,7 +35,7 @@ impl Sums {
     /// The layout of sums of a shape; none if a warpgroup makes none.
     pub(super) fn of(&self, shape: Shape, num_warps: u32) -> Option<LinearLayout> {
         match self.0.get(&shape) {
-            Some(true) => warpgroup::accumulator_of_columns(shape, num_warps),
+            Some(&Some(bytes)) => warpgroup::accumulator_of_columns(shape, num_warps, bytes),
             _ => warpgroup::accumulator(shape, num_warps),
         }
     }
