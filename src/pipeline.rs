@@ -64,6 +64,7 @@ use crate::tile::loop_over_programs::{can_loop_over_programs, loop_over_programs
 use crate::tile::lower_dots::lower_dots;
 use crate::tile::lower_math::lower_math;
 use crate::tile::merge_equal_values::merge_equal_values;
+use crate::tile::narrow_loads::narrow_loads;
 use crate::tile::order_programs::{order_programs, uneven};
 use crate::tile::order_sums::order_sums;
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
@@ -474,6 +475,13 @@ fn clean_passes(
     eliminate_dead_code(func);
     watch.tile("eliminate_dead_code", func)?;
 
+    if narrow_loads(func) > 0 {
+        watch.tile("narrow_loads", func)?;
+        simplify(func);
+        merge_equal_values(func);
+        eliminate_dead_code(func);
+        watch.tile("eliminate_dead_code_of_narrow_loads", func)?;
+    }
     if defer_sums(func, options.fp_fusion) > 0 {
         watch.tile("defer_sums", func)?;
     }

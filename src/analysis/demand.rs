@@ -256,6 +256,16 @@ impl Demand {
                 }
                 self.need(data.args[0], from);
             }
+            TileOp::Reshape => {
+                let [from, to] = [data.args[0], data.results[0]].map(|v| func.dfg.ty(v).shape);
+                // Indices that the other shape has, too.
+                let kept = (0..from.rank()).map(|dim| {
+                    let same = (0..to.rank()).find(|&other| to.place(other) == from.place(dim));
+                    same.and_then(|dim| dims.get(dim).cloned())
+                        .unwrap_or_default()
+                });
+                self.need(data.args[0], kept.collect());
+            }
             TileOp::Join => {
                 let mut dims = dims;
                 dims.truncate(dims.len().saturating_sub(1));

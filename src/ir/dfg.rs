@@ -174,6 +174,17 @@ impl<L: Level> Dfg<L> {
         self.insts.push(data)
     }
 
+    /// Adds a result to an instruction, behind those that it has.
+    pub fn append_result(&mut self, inst: Inst, ty: L::Type) -> Value {
+        let index = self.insts[inst].results.len() as u16;
+        let value = self.values.push(ValueData {
+            ty,
+            def: ValueDef::Result(inst, index),
+        });
+        self.insts[inst].results.push(value);
+        value
+    }
+
     /// The type of a value.
     pub fn ty(&self, value: Value) -> L::Type {
         self.values[value].ty

@@ -27,7 +27,8 @@ const ALIGN: u32 = 16;
 const MAX_BOX: u64 = 256;
 /// Bytes of a block from which on a box is worth its barrier.
 pub(super) const MIN_BYTES: u32 = 2048;
-/// Bytes from which on a box is worth its instruction, where others arrive on the same barrier.
+/// Bytes from which on a box is worth its instruction, where others arrive on the same barrier. The copy engine writes to multiples of as
+/// many, so that entries of smaller boxes would not stand beside each other.
 const MIN_BESIDE: u32 = 128;
 /// Most values that a condition is made of; [`crate::ir::map_recipe::HostNumber::of`] takes a few more.
 pub(super) const MAX_NUMBERS: usize = 240;
