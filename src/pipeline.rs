@@ -59,6 +59,7 @@ use crate::tile::form_roles::{form_roles, has_warpgroup_alone};
 use crate::tile::fuse_multiply_adds::fuse_multiply_adds;
 use crate::tile::hoist_invariants::hoist_invariants;
 use crate::tile::legalize::legalize;
+use crate::tile::lift_integers::lift_integers;
 use crate::tile::load_ahead::load_ahead;
 use crate::tile::loop_over_programs::{can_loop_over_programs, loop_over_programs};
 use crate::tile::lower_dots::lower_dots;
@@ -481,6 +482,9 @@ fn clean_passes(
         merge_equal_values(func);
         eliminate_dead_code(func);
         watch.tile("eliminate_dead_code_of_narrow_loads", func)?;
+    }
+    if lift_integers(func, target) > 0 {
+        watch.tile("lift_integers", func)?;
     }
     if defer_sums(func, options.fp_fusion) > 0 {
         watch.tile("defer_sums", func)?;

@@ -16,6 +16,7 @@ pub mod form_roles;
 pub mod fuse_multiply_adds;
 pub mod hoist_invariants;
 pub mod legalize;
+pub mod lift_integers;
 pub mod load_ahead;
 pub mod loop_over_programs;
 pub mod lower_dots;

@@ -130,6 +130,11 @@ impl AxisInfo {
         self.natural.is_some()
     }
 
+    /// A number that no element is above, where it is proved that none is negative.
+    pub fn natural(&self) -> Option<u64> {
+        self.natural
+    }
+
     /// Exponent of a power of two that divides every element.
     fn known_zero_bits(&self, unit: u8) -> Exponent {
         let each = self.dims.iter().map(|d| d.divisibility_of_each(unit));

@@ -173,12 +173,12 @@ def _unpacked(x, last: constexpr, wide: constexpr):
         n = reshape(both, x.shape[:-1] + (2 * x.shape[-1],))
     else:
         n = reshape(_swapped(both), x.shape[:-2] + (2 * x.shape[-2], x.shape[-1]))
-    n = to(n, int32)
-    exponent = (n >> 1) & 3
-    fraction = n & 1
-    size = where(exponent == 0, fraction * 0x3F00, ((126 + exponent) << 7) | (fraction << 6))
-    bits = to(size | ((n >> 3) << 15), uint16)
-    return to(to(bits, bfloat16, bitcast=True), wide)
+    # Exponent and fraction stand where the wide format has them, and the product makes up for its larger bias, of subnormal numbers, too.
+    n = to(n, uint16)
+    shift: constexpr = 9 if wide == float16 else 6
+    power: constexpr = 2.0**14 if wide == float16 else 2.0**126
+    bits = ((n & 7) << shift) | ((n & 8) << 12)
+    return to(bits, wide, bitcast=True) * power
 
 
 @jit
