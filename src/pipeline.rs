@@ -43,6 +43,7 @@ use crate::thread::keep_operands::keep_operands;
 use crate::thread::multiply_by_reciprocals::multiply_by_reciprocals;
 use crate::thread::place_shared::place_shared;
 use crate::thread::share_quotients::share_quotients;
+use crate::thread::slice_operands::slice_operands;
 use crate::thread::start_in_turns::start_in_turns;
 use crate::thread::start_sums::start_sums;
 use crate::thread::wait_before_joins::wait_before_joins;
@@ -631,6 +632,9 @@ fn expand_and_place(
     }
     if multiply_by_reciprocals(&mut thread) > 0 {
         watch.thread("multiply_by_reciprocals", &thread)?;
+    }
+    if slice_operands(&mut thread) > 0 {
+        watch.thread("slice_operands", &thread)?;
     }
     if start_sums(&mut thread) > 0 {
         watch.thread("start_sums", &thread)?;

@@ -1,4 +1,4 @@
-//! Passes over what one thread does: what it hardly ever computes, which products begin a sum, which bytes of shared memory a slot gets, where threads wait for each other.
+//! Passes over what one thread does: what it hardly ever computes, what is computed between products, which products begin a sum, which bytes of shared memory a slot gets, where threads wait for each other.
 
 pub mod branch_around_copies;
 pub mod branch_around_rare;
@@ -12,6 +12,7 @@ pub mod keep_operands;
 pub mod multiply_by_reciprocals;
 pub mod place_shared;
 pub mod share_quotients;
+pub mod slice_operands;
 pub mod start_in_turns;
 pub mod start_sums;
 pub mod wait_before_joins;
