@@ -10,6 +10,9 @@ from product_cases import Buffer, Case, Const, Number, cdiv, configs, few_by_mat
 B, N, C = Buffer, Number, Const
 SCALED = [(128, 256, 128, 8, 3), (128, 128, 128, 8, 4), (128, 128, 128, 4, 3), (64, 128, 128, 4, 5), (64, 64, 128, 4, 6), (64, 64, 256, 4, 4)]
 EXPERTS = [(128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (128, 128, 64, 8, 3), (128, 128, 64, 8, 4), (128, 64, 64, 4, 4)]
+WEIGHTS = [(128, 256, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 4), (128, 256, 64, 8, 4), (256, 128, 64, 8, 3), (64, 128, 64, 4, 4),
+           (128, 64, 64, 4, 4), (64, 128, 128, 4, 3)]
+FEW_WEIGHTS = [(16, 64, 128, 4, 4), (16, 128, 128, 4, 3), (16, 64, 256, 4, 3), (16, 32, 128, 4, 5), (16, 64, 64, 4, 5), (16, 128, 64, 4, 4)]
 DECODE = [(64, 1024, 4, 3), (64, 2048, 4, 3), (128, 1024, 4, 2), (64, 1024, 4, 2), (32, 1024, 4, 4)]
 
 
@@ -132,6 +135,53 @@ def four_bits(m, n, k, group=128):
                 expected, 2 * m * n * k, peer, graph=True)
 
 
+def weights(m, n, k, dtype, transposed=False, group=128):
+    """Weights that are made floats as a right operand: bytes, words of eight numbers, or mxfp4. Beside them stands the library with weights of
+    16 bits."""
+    def floats(t):
+        import torch
+        if dtype == "mxfp4":
+            table = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], device="cuda", dtype=torch.float64)
+            table = torch.cat([table, -table])
+            numbers = table[torch.stack([t["weight"].long() & 15, t["weight"].long() >> 4], 2).flatten(1)]
+            return (numbers * (2.0 ** (matrix(t, "scales") - 127)).repeat_interleave(32, 1)).T
+        if dtype != "i32":
+            w = matrix(t, "weight")
+            return (w.T if transposed else w) * matrix(t, "scales")
+        spread = lambda words, dim: torch.stack([words >> (4 * i) & 15 for i in range(8)], dim + 1).flatten(dim, dim + 1)
+        numbers, zeros = spread(t["weight"], 0), spread(t["zeros"], 1).repeat_interleave(group, 0)
+        # Scales are powers of two, so that their products are exact.
+        return (numbers - zeros).double() * matrix(t, "scales").repeat_interleave(group, 0)
+
+    def expected(t):
+        x, w = matrix(t, "x"), floats(t)
+        return {"out": near(x @ w, x.abs() @ w.abs(), k, t["out"].dtype)}
+
+    def peer(t):
+        import torch
+        w, out = torch.randn((n, k) if transposed else (k, n), device="cuda").to(t["x"].dtype), torch.empty_like(t["out"])
+        return lambda: torch.mm(t["x"], w.T if transposed else w, out=out)
+    tensors = [B("out", "fp16", (m, n), "poison"), B("x", "fp16", (m, k))]
+    if dtype == "mxfp4":
+        args = [B("out", "bf16", (m, n), "poison"), B("x", "bf16", (m, k)), B("weight", "u8", (n, k // 2)), B("scales", "u8", (n, k // 32), exponents),
+                N(m), N(n), N(k)]
+    elif dtype == "i32":
+        args = [*tensors, B("weight", "i32", (k // 8, n)), B("scales", "fp16", (k // group, n), small), B("zeros", "i32", (k // group, n // 8)),
+                N(m), N(n), N(k), N(group)]
+    else:
+        args = [*tensors, B("weight", dtype, (n, k) if transposed else (k, n)), B("scales", "fp16", (n,), small), N(m), N(n), N(k),
+                *map(N, (1, k) if transposed else (n, 1))]
+    order = "n x k" if transposed else "k x n"
+    rows = WEIGHTS if m > 64 else [(max(16, m), *row[1:]) for row in FEW_WEIGHTS]
+    if dtype == "i32":
+        # A block lies in one group.
+        rows = [row for row in rows if row[2] <= group]
+    kernel = {"i32": "word_weights", "mxfp4": "mx_weights"}.get(dtype, "byte_weights")
+    return Case(f"weights {dtype} {m}x{n}x{k}, {order}", "weights.py", kernel, [*args, C("BM"), C("BN"), C("BK"), C(8)],
+                lambda c: (cdiv(m, c["BM"]) * cdiv(n, c["BN"]),), configs(("BM", "BN", "BK"), rows), expected, 2 * m * n * k, peer,
+                graph=2 * m * n * k < 5e9)
+
+
 def nothing(t):
     """Counts that every launch leaves as it found them."""
     import torch
@@ -142,6 +192,12 @@ def small(t):
     """Scales that are powers of two, so that weights are exact."""
     import torch
     return 2.0 ** -torch.randint(3, 8, t["shape"], device="cuda").float()
+
+
+def exponents(t):
+    """Powers of two as biased exponents."""
+    import torch
+    return torch.randint(117, 127, t["shape"], device="cuda")
 
 
 def below_16(t):
@@ -258,6 +314,9 @@ def shapes():
     yield scaled(4096, 4096, 4096, "i8")
     yield four_bits(16, 8192, 8192)
     yield four_bits(1, 8192, 8192)
+    for dtype, transposed in (("i8", False), ("i8", True), ("fp8e4nv", False), ("i32", False), ("mxfp4", True)):
+        for m in (16, 64, 512, 4096):
+            yield weights(m, 4096, 4096, dtype, transposed)
     for skewed in (False, True):
         yield experts(4096, 8, 2, 4096, 2048, skewed)
     yield one_step(32, 8192, 8, 4, 128, 16)

@@ -8,7 +8,7 @@ use tilelift::settings::Target;
 
 mod kernels;
 
-use kernels::{Blocks, Cache, Kernels, Routing, Scales, Sequences, Variant, Weights4};
+use kernels::{Blocks, Cache, Few, Kernels, Routing, Scales, Sequences, Variant, Weights4};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -30,13 +30,14 @@ fn main() -> Result<()> {
 
 /// What each check compares, and the check, which gives its largest error.
 type Check = (&'static str, fn(&On) -> Result<f64>);
-const CHECKS: [Check; 7] = [
+const CHECKS: [Check; 8] = [
     ("one row times weights", |on| few_rows(on, [1, 70, 96])),
     ("few rows times weights, in parts", |on| {
         few_rows(on, [5, 70, 2056])
     }),
     ("numbers of eight bits with scales", eight_bits),
     ("weights of four bits", four_bits),
+    ("weights that become floats where they are used", few_bits),
     ("a mixture of experts", experts),
     ("decoding from a paged cache", decoding),
     ("attention of sequences of different lengths", varied),
@@ -223,6 +224,78 @@ fn four_bits(on: &On) -> Result<f64> {
         .collect();
     let expected = rows_times_rows(&wide(&x), &weight, k);
     compare(&out.read(&on.stream)?, &expected, HALF)
+}
+
+fn few_bits(on: &On) -> Result<f64> {
+    let ([m, n, k], group) = ([70, 72, 128], 64);
+    let x = halves(1, m * k);
+    // Powers of two: weights are exact.
+    let powers = |count: usize| -> Vec<f16> {
+        let power = |i: usize| f16::from_f32(0.5_f32.powi(3 + (i % 4) as i32));
+        (0..count).map(power).collect()
+    };
+    let whole = |seed, count| numbers(seed, count).into_iter();
+    let bytes: Vec<i8> = whole(2, n * k).map(|x| (x * 127.9) as i8).collect();
+    let packed: Vec<u8> = bytes[..n * k / 2].iter().map(|&x| x as u8).collect();
+    let word = |x: f32| (x * i32::MAX as f32) as i32;
+    let words: Vec<i32> = whole(3, n * k / 8).map(word).collect();
+    let zeros: Vec<i32> = whole(4, k / group * n / 8).map(word).collect();
+    let exponents: Vec<u8> = (0..n * k / 32).map(|i| 124 + (i % 5) as u8).collect();
+    let (of_columns, of_groups) = (powers(n), powers(k / group * n));
+    let four = |word: i32, i: usize| f64::from(word >> (4 * (i % 8)) & 15);
+    let halves_of_byte = |byte: u8, i: usize| {
+        let number = byte >> (4 * (i % 2)) & 15;
+        let size = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0][usize::from(number & 7)];
+        if number < 8 { size } else { -size }
+    };
+    // The weight of an index along K and one along N.
+    type Number<'a> = &'a dyn Fn(usize, usize) -> f64;
+    let (on_bytes, on_columns) = (on.buffer(&bytes)?, on.buffer(&of_columns)?);
+    let (on_words, on_zeros, on_groups) = (
+        on.buffer(&words)?,
+        on.buffer(&zeros)?,
+        on.buffer(&of_groups)?,
+    );
+    let (on_packed, on_exponents) = (on.buffer(&packed)?, on.buffer(&exponents)?);
+    let in_words = Few::Words {
+        words: &on_words,
+        scales: &on_groups,
+        zeros: &on_zeros,
+        group,
+    };
+    let column = |j: usize| f64::from(of_columns[j]);
+    let kinds: [(Few<'_, f16>, Number<'_>); 4] = [
+        (Few::Bytes(&on_bytes, &on_columns), &|i, j| {
+            f64::from(bytes[i * n + j]) * column(j)
+        }),
+        (Few::Rows(&on_bytes, &on_columns), &|i, j| {
+            f64::from(bytes[j * k + i]) * column(j)
+        }),
+        (in_words, &|i, j| {
+            let zero = four(zeros[(i / group * n + j) / 8], j);
+            (four(words[i / 8 * n + j], i) - zero) * f64::from(of_groups[i / group * n + j])
+        }),
+        (Few::Mx(&on_packed, &on_exponents), &|i, j| {
+            let power = f64::from(exponents[j * (k / 32) + i / 32]) - 127.0;
+            halves_of_byte(packed[(j * k + i) / 2], i) * power.exp2()
+        }),
+    ];
+    let mut worst = 0.0_f64;
+    for (weight, number) in &kinds {
+        // One row of blocks for few rows, and two.
+        for m in [3, m] {
+            let out = Buffer::<f16>::new(&on.device, m * n)?;
+            let x_of = on.buffer(&x[..m * k])?;
+            on.kernels
+                .few_bits(&on.stream, &out, &x_of, weight, [m, n, k])?;
+            let columns: Vec<f64> = (0..n)
+                .flat_map(|j| (0..k).map(move |i| number(i, j)))
+                .collect();
+            let expected = rows_times_rows(&wide(&x[..m * k]), &columns, k);
+            worst = worst.max(compare(&out.read(&on.stream)?, &expected, HALF)?);
+        }
+    }
+    Ok(worst)
 }
 
 fn experts(on: &On) -> Result<f64> {

@@ -120,6 +120,20 @@ const HARMLESS: &[Harmless] = &[
         "stores to one entry of a ring stand in front of loads from another",
     ),
     (
+        None,
+        "word_weights",
+        "bar.sync",
+        1,
+        "stores to one entry of a ring stand in front of loads from another",
+    ),
+    (
+        Some(Target::SM_90A),
+        "word_weights",
+        "fence.proxy.async.shared::cta",
+        2,
+        "behind the last product the unit reads nothing",
+    ),
+    (
         Some(Target::SM_90A),
         "forward",
         "fence.mbarrier_init.release.cluster",

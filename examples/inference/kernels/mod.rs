@@ -10,9 +10,11 @@ use tilelift::tune::{Config, Tuner};
 
 mod attention;
 mod products;
+mod weights;
 
 pub(crate) use attention::{Cache, Sequences, Variant};
 pub(crate) use products::{Routing, Scales, Weights4};
+pub(crate) use weights::Few;
 
 /// Why a call is refused, or fails.
 #[derive(Debug)]
@@ -76,6 +78,7 @@ pub(crate) struct Kernels {
     experts: Program,
     decode: Program,
     varied: Program,
+    weights: Program,
 }
 
 /// Multiprocessors that the model reckons with: those of an H100 or H200, and not far from other large GPUs.
@@ -94,6 +97,7 @@ impl Kernels {
             experts: program("experts.py", include_str!("../../kernels/experts.py"))?,
             decode: program("decode.py", include_str!("../../kernels/decode.py"))?,
             varied: program("varied.py", include_str!("../../kernels/varied.py"))?,
+            weights: program("weights.py", include_str!("../../kernels/weights.py"))?,
         })
     }
 

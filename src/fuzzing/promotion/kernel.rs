@@ -76,8 +76,20 @@ impl Kernel {
             random.pick(&[32, 32, 64, 16]),
             random.pick(&[32, 32, 64]),
         ];
+        // By choices of their own, so that the kernel of a seed is otherwise what it is.
+        let mut weights = Random::new(random.clone().bits());
+        let mut right = types.factor;
         let text = match random.weighted(&[8, 1, 1]) {
-            0 => by_pointers(random, &types, block),
+            0 => {
+                let text = by_pointers(random, &types, block);
+                match types.factor {
+                    Scalar::F16 | Scalar::Bf16 if weights.chance(35) => {
+                        right = weights.pick(&[types.factor, Scalar::I8, Scalar::I32]);
+                        computed(&mut weights, &text, right)
+                    }
+                    _ => text,
+                }
+            }
             1 => by_block_pointers(random, &types, block),
             _ => by_descriptors(random, &types, block),
         };
@@ -101,7 +113,7 @@ impl Kernel {
             stride(random, &rare),
             stride(random, &[136, 132, 129, -128, -144, 16]),
         ];
-        let scalars = [types.factor, types.factor, types.result];
+        let scalars = [types.factor, right, types.result];
         let tensors = std::array::from_fn(|i| {
             let at = match strides[i] < 0 {
                 true => ELEMENTS - MARGIN,
@@ -381,6 +393,49 @@ fn by_pointers(random: &mut Random, types: &Types, block: [i32; 3]) -> String {
     end(random, &mut lines, types);
     store(random, &mut lines, &base);
     lines.0
+}
+
+/// The kernel with a right factor that is computed from what is loaded: the same numbers, bytes, or words of eight along the sum.
+fn computed(random: &mut Random, text: &str, loaded: Scalar) -> String {
+    let scaled = random.pick(&["{}", "({} - 3)", "{} + {}", "{} * i.to(ax.dtype)[:, None]"]);
+    let factor = match loaded {
+        Scalar::I32 => "((bx >> (i % 8 * 4)[:, None]) & 15)",
+        _ => "bx",
+    };
+    let factor = format!("({}).to(ax.dtype)", scaled.replace("{}", factor));
+    let lines = text.lines().map(|line| {
+        let words = line.trim_start();
+        if words.starts_with("bx = ") && loaded.format().is_none() {
+            return line
+                .replace("other=0.0", "other=0")
+                .replace("other=1.0", "other=1");
+        }
+        if words.starts_with("acc = tl.dot(") {
+            return line.replace("bx", &factor);
+        }
+        match loaded == Scalar::I32 {
+            true if words.starts_with("b = ") => by_eights(line),
+            true if words.starts_with("b += ") => match line.split_once(" * ") {
+                Some((distance, stride)) => format!("{distance} // 8 * {stride}"),
+                None => format!("{line} // 8"),
+            },
+            _ => line.to_owned(),
+        }
+    });
+    lines.map(|line| line + "\n").collect()
+}
+
+/// Addresses of words that eight indices along the sum share.
+fn by_eights(line: &str) -> String {
+    let Some((before, behind)) = line.split_once("[:, None]") else {
+        return line.to_owned();
+    };
+    let start = match before.ends_with(')') {
+        true => before.rfind('('),
+        false => before.rfind(' ').map(|space| space + 1),
+    };
+    let (base, index) = before.split_at(start.unwrap_or(0));
+    format!("{base}({index} // 8)[:, None]{behind}")
 }
 
 /// What becomes of the sums.

@@ -1,0 +1,134 @@
+//! Products with weights that become floats where they are used, as `weights.py` says. `x` is M x K, `out` M x N.
+
+use tilelift::runtime::{Buffer, Constants, Element, Stream};
+use tilelift::tune::Config;
+
+use super::{Error, Kernels, expect, expect_multiple, product, size};
+
+/// Weights of few bits, and how they lie.
+pub(crate) enum Few<'a, T: Element> {
+    /// K x N integers, and a scale for each column.
+    Bytes(&'a Buffer<i8>, &'a Buffer<T>),
+    /// N x K integers, and a scale for each row of these.
+    Rows(&'a Buffer<i8>, &'a Buffer<T>),
+    /// Eight numbers of four bits in a word along K.
+    Words {
+        /// K/8 x N words.
+        words: &'a Buffer<i32>,
+        /// K/group x N.
+        scales: &'a Buffer<T>,
+        /// What is taken off the numbers before they are scaled, eight in a word along N: K/group x N/8.
+        zeros: &'a Buffer<i32>,
+        /// Numbers of a group: a multiple of 64.
+        group: usize,
+    },
+    /// Two numbers of e2m1 in a byte along K, N x K/2, and powers of two for each 32, N x K/32.
+    Mx(&'a Buffer<u8>, &'a Buffer<u8>),
+}
+
+/// Blocks for so many rows, the best of a few on an H100 first; `deepest` is the longest step along K.
+fn blocks(m: usize, deepest: usize) -> Vec<Config> {
+    let all = match m {
+        ..=64 => &[
+            (32, 128, 4, 5),
+            (64, 256, 4, 3),
+            (64, 128, 4, 4),
+            (64, 64, 4, 5),
+        ][..],
+        _ => &[(128, 64, 8, 3), (128, 64, 8, 4), (64, 64, 4, 4)],
+    };
+    let rows = match m {
+        ..=64 => m.next_power_of_two().max(16),
+        65..=1024 => 128,
+        _ => 256,
+    };
+    // Sums of 256 x 64 in 128 threads leave no registers.
+    let rows = |warps| if warps == 4 { rows.min(128) } else { rows };
+    let fits = all.iter().filter(|(_, bk, ..)| deepest.is_multiple_of(*bk));
+    fits.map(|&(bn, bk, warps, stages)| product(rows(warps), bn, bk, warps, stages))
+        .collect()
+}
+
+impl Kernels {
+    /// `out = x @ weight`. K is a multiple of the group, or of 64 for mxfp4; N of words is a multiple of 8.
+    pub(crate) fn few_bits<T: Element>(
+        &self,
+        stream: &Stream,
+        out: &Buffer<T>,
+        x: &Buffer<T>,
+        weight: &Few<'_, T>,
+        [m, n, k]: [usize; 3],
+    ) -> Result<(), Error> {
+        expect("out", out, &[m, n])?;
+        expect("x", x, &[m, k])?;
+        let (rows, columns, depth) = (size("M", m)?, size("N", n)?, size("K", k)?);
+        let kernel = |name| -> Result<_, Error> {
+            let kernel = self.device.kernel(&self.weights, name)?;
+            Ok(kernel.constant("GROUP", 8)?)
+        };
+        let grid = |c: Constants<'_>| {
+            let [rows, columns] = [(m, "BM"), (n, "BN")]
+                .map(|(size, block)| c.int(block).map(|block| (size as u32).div_ceil(block)));
+            Some([rows? * columns?, 1, 1])
+        };
+        let key = ["M", "N", "K"];
+        match *weight {
+            Few::Bytes(values, scales) | Few::Rows(values, scales) => {
+                expect("weight", values, &[n, k])?;
+                expect("scales", scales, &[n])?;
+                let (along_k, along_n) = match weight {
+                    Few::Rows(..) => (1, depth),
+                    _ => (columns, 1),
+                };
+                let args = (
+                    out, x, values, scales, rows, columns, depth, along_k, along_n,
+                );
+                self.launch(
+                    stream,
+                    &kernel("byte_weights")?,
+                    blocks(m, 256),
+                    &key,
+                    &grid,
+                    args,
+                )
+            }
+            Few::Words {
+                words,
+                scales,
+                zeros,
+                group,
+            } => {
+                expect_multiple("the group", group, 64)?;
+                expect_multiple("K", k, group)?;
+                expect_multiple("N", n, 8)?;
+                expect("words", words, &[k / 8, n])?;
+                expect("scales", scales, &[k / group, n])?;
+                expect("zeros", zeros, &[k / group, n / 8])?;
+                let of_group = size("the group", group)?;
+                let args = (out, x, words, scales, zeros, rows, columns, depth, of_group);
+                self.launch(
+                    stream,
+                    &kernel("word_weights")?,
+                    blocks(m, group),
+                    &key,
+                    &grid,
+                    args,
+                )
+            }
+            Few::Mx(values, scales) => {
+                expect_multiple("K", k, 64)?;
+                expect("weight", values, &[n, k / 2])?;
+                expect("scales", scales, &[n, k / 32])?;
+                let args = (out, x, values, scales, rows, columns, depth);
+                self.launch(
+                    stream,
+                    &kernel("mx_weights")?,
+                    blocks(m, k),
+                    &key,
+                    &grid,
+                    args,
+                )
+            }
+        }
+    }
+}
