@@ -6,9 +6,10 @@
 //! ```
 //!
 //! where a and b are proved to be at most 1023 (weights of four bits and their zeros): the mantissa of 1024 counts in ones, so x is 1024 + a,
-//! and the difference is exact. A single number has 1024 taken away. In bf16 it is 128, and numbers are at most 127. A conversion takes
-//! two to four times as long as these ops, which work on two numbers at once, and the `or` joins the mask that made a number small. (An
-//! H100, weights of four bits in words, 4096^3: see benches/README.md.) What is repeated is lifted before it is.
+//! and the difference is exact. A single number has 1024 taken away, also where it is converted without a sign; a difference below zero
+//! would be a large number there. In bf16 the base is 128, and numbers are at most 127. A conversion takes two to four times as long as
+//! these ops, which work on two numbers at once, and the `or` joins the mask that made a number small. (An H100, weights of four bits in
+//! words, 4096^3: see benches/README.md.) What is repeated is lifted before it is.
 
 use super::edit::{self, Editor, Fate};
 use crate::analysis::axis::Axis;
@@ -53,7 +54,7 @@ pub fn lift_integers(func: &mut TileFunction, target: Target) -> usize {
             .flatten()?;
         let from = func.dfg.ty(data.args[0]).elem;
         // Bytes are converted by what the machine has for them.
-        (16 <= from.bits()).then_some((data.args[0], base))
+        (16 <= from.bits()).then_some((data.args[0], data.op, base))
     };
     if !func
         .all_insts()
@@ -63,8 +64,8 @@ pub fn lift_integers(func: &mut TileFunction, target: Target) -> usize {
     }
     let axis = Axis::compute(func);
     edit::rewrite(func, |edit, inst| {
-        let lifted =
-            is_lifted(edit.func, inst).and_then(|(number, base)| lifted(edit, &axis, number, base));
+        let lifted = is_lifted(edit.func, inst)
+            .and_then(|(number, op, base)| lifted(edit, &axis, (op, number), base));
         lifted.map_or(Fate::Keep, Fate::Replace)
     })
 }
@@ -75,7 +76,12 @@ fn base(func: &TileFunction, result: Value, target: Target) -> Option<Base> {
     (elem != Elem::BF16 || COMPUTES_BF16 <= target.sm).then_some(found)
 }
 
-fn lifted(edit: &mut Editor<'_>, axis: &Axis, number: Value, base: Base) -> Option<Value> {
+fn lifted(
+    edit: &mut Editor<'_>,
+    axis: &Axis,
+    (op, number): (TileOp, Value),
+    base: Base,
+) -> Option<Value> {
     let is_small = |value: Value| {
         axis.info(value)
             .natural()
@@ -84,7 +90,8 @@ fn lifted(edit: &mut Editor<'_>, axis: &Axis, number: Value, base: Base) -> Opti
     let difference = [0, 1].map(|i| edit.operand_of(number, TileOp::Isub, i));
     let (a, b) = match difference {
         _ if is_small(number) => (number, None),
-        [Some(a), Some(b)] if is_small(a) && is_small(b) => (a, Some(b)),
+        // Without a sign a difference below zero is a large number.
+        [Some(a), Some(b)] if op == TileOp::Sitofp && is_small(a) && is_small(b) => (a, Some(b)),
         _ => return None,
     };
     let a = beside(edit, a, base);
@@ -179,6 +186,14 @@ mod tests {
     fn what_is_not_known_to_be_small_is_converted() {
         fixed_point(pass, &text("v10 = iadd v3, v4 : i32[64]", "f16"));
         fixed_point(pass, &text("v10 = isub v3, v4 : i32[64]", "f16"));
+        let unsigned = text(
+            "v5 = const {value = 63} : i32[64]
+            v6 = and v4, v5 : i32[64]
+            v10 = isub v3, v6 : i32[64]",
+            "f16",
+        );
+        assert_eq!(pass(&mut parse(&unsigned)), 1);
+        fixed_point(pass, &unsigned.replace("sitofp", "uitofp"));
         let shifted = "v5 = const {value = 4} : i32[64]\nv10 = shl v3, v5 : i32[64]";
         // 1008 fits beside 1024, and not beside 128.
         fixed_point(pass, &text(shifted, "bf16"));
