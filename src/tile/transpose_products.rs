@@ -30,12 +30,15 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::layout::warpgroup;
+use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::shape::Shape;
 use crate::settings::Target;
 
 /// Bytes of the elements that products by transposes are for.
 const WORD: u32 = 4;
 const HALF: u32 = 2;
+/// Most registers for sums and left operands, which are held while products are under way. With 256 ptxas computes them one by one (C7511).
+const MOST_REGISTERS: u32 = 192;
 
 /// Transposes products; gives how many.
 pub fn transpose_products(func: &mut TileFunction, target: Target) -> usize {
@@ -148,11 +151,21 @@ fn pays(func: &TileFunction, axis: &Axis, product: Inst, target: Target) -> bool
         HALF => is_computed(func, right) && !is_computed(func, left),
         _ => false,
     };
-    // Its rows are the columns of the product.
-    let sums = transposed(func.dfg.ty(data.results[0])).shape;
     is_better
         && is_for_warpgroup(func, product, target)
-        && warpgroup::accumulator(sums, func.num_warps()).is_some()
+        && registers(func, product, target).is_some_and(|registers| registers <= MOST_REGISTERS)
+}
+
+/// Registers of a thread for sums and left operand of a product's transpose; none if no unit computes it.
+fn registers(func: &TileFunction, product: Inst, target: Target) -> Option<u32> {
+    let data = &func.dfg.insts[product];
+    let [right, sums] = [data.args[1], data.results[0]].map(|value| func.dfg.ty(value));
+    // Its rows are the columns of the product.
+    let held = warpgroup::accumulator(transposed(sums).shape, func.num_warps())?;
+    let unit = warpgroup::unit_of(func, product, target)?;
+    let operand = warpgroup::left_operand(&held, unit, transposed(right).shape)?;
+    let words = |layout: &LinearLayout, bytes: u32| (layout.num_registers() * bytes).div_ceil(4);
+    Some(words(&held, sums.elem.bytes()) + words(&operand, right.elem.bytes()))
 }
 
 /// The type of a matrix the other way around.

@@ -694,6 +694,28 @@ fn on_hopper(path: &str, text: &str, name: &str, signature: &str, stages: u8) ->
     ptx
 }
 
+/// Weights that are computed stay in registers where these hold them beside the sums.
+#[test]
+fn computed_operands_are_in_registers_if_there_are_enough() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/weights.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    for (blocks, expected) in [
+        ("64, 128, 64", true),
+        ("64, 256, 64", true),
+        ("64, 256, 128", false),
+    ] {
+        let signature = format!(
+            "*fp16:16, *fp16:16, *i8:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, i32:1, {blocks}, 8"
+        );
+        let ptx = on_hopper(path, &text, "byte_weights", &signature, 2);
+        let mut products = ptx.lines().filter(|line| line.contains("wgmma.mma_async"));
+        assert!(
+            products.all(|line| line.contains("}, {") == expected),
+            "{blocks}"
+        );
+    }
+}
+
 /// Boxes of 1 KB and of rows of scales have no large one beside them where threads bring the weights.
 #[test]
 fn small_boxes_do_not_come_alone() {
