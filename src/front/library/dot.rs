@@ -329,7 +329,9 @@ fn dot_scaled<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let ([m, k], [other, n]) = (sizes[0], sizes[1]);
     if k != other {
         let message = format!("{k} elements of each row cannot be multiplied with {other}");
-        return Err(cx.error(Code::Shape, message).into());
+        let d = cx.error(Code::Shape, message);
+        let help = "numbers of the format \"e2m1\" count twice along the dimension in which they are packed: `lhs_k_pack` and `rhs_k_pack` say whether that is K";
+        return Err(d.help(help).into());
     }
     let batch = |t: Tensor| -> Vec<i128> {
         let outer = 0..t.shape.rank() - 2;
