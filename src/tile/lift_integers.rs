@@ -198,6 +198,12 @@ mod tests {
         // 1008 fits beside 1024, and not beside 128.
         fixed_point(pass, &text(shifted, "bf16"));
         assert_eq!(pass(&mut parse(&text(shifted, "f16"))), 1);
+        // One bit more than fits.
+        let by =
+            |by: u32| format!("v5 = const {{value = {by}}} : i32[64]\nv10 = shl v3, v5 : i32[64]");
+        fixed_point(pass, &text(&by(5), "f16"));
+        fixed_point(pass, &text(&by(2), "bf16"));
+        assert_eq!(pass(&mut parse(&text(&by(1), "bf16"))), 1);
         let sm_75 = |func: &mut TileFunction| lift_integers(func, Target::SM_75);
         fixed_point(sm_75, &text("v10 = iadd v3, v3 : i32[64]", "bf16"));
     }
