@@ -44,6 +44,29 @@ impl Order {
         self.parent[inst] = Some(block).into();
     }
 
+    /// Puts instructions in front of another one; they stand nowhere if that one does.
+    pub fn insert_before(&mut self, before: Inst, made: &[Inst]) {
+        self.insert_at(before, 0, made);
+    }
+
+    /// Puts instructions behind another one; they stand nowhere if that one does.
+    pub fn insert_after(&mut self, after: Inst, made: &[Inst]) {
+        self.insert_at(after, 1, made);
+    }
+
+    fn insert_at(&mut self, beside: Inst, behind: usize, made: &[Inst]) {
+        let Some(block) = self.block_of(beside) else {
+            return;
+        };
+        let list = &mut self.insts[block];
+        if let Some(at) = list.iter().position(|&inst| inst == beside) {
+            list.splice(at + behind..at + behind, made.iter().copied());
+            for &inst in made {
+                self.parent[inst] = Some(block).into();
+            }
+        }
+    }
+
     /// Gives a block a new list of instructions; those not in it are out of order from now on.
     pub fn replace(&mut self, block: Block, insts: Vec<Inst>) {
         for &inst in &self.insts[block] {

@@ -151,10 +151,7 @@ fn use_carried(func: &mut ThreadFunction, operands: &[Operand]) -> usize {
                     ..operand.clone()
                 };
                 let insts = Uses::of(func, &[used]);
-                let at = func.order.insts(end).iter().position(|&inst| inst == last);
-                for (i, inst) in insts.into_iter().enumerate() {
-                    func.order.insert(end, at.unwrap_or(0) + i, inst);
-                }
+                func.order.insert_before(last, &insts);
                 count += 1;
             }
         }

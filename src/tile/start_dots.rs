@@ -108,10 +108,10 @@ pub fn start_dots(func: &mut TileFunction, target: Target) -> usize {
 }
 
 /// Where a value is made, if that is outside of a block: a loop would hold it in registers all the time, and can store it once.
-fn made_outside(func: &TileFunction, block: Block, value: Value) -> Option<(Block, Inst)> {
+fn made_outside(func: &TileFunction, block: Block, value: Value) -> Option<Inst> {
     let def = func.dfg.def_inst(value)?;
     let home = func.order.block_of(def)?;
-    (home != block).then_some((home, def))
+    (home != block).then_some(def)
 }
 
 /// Left operands that are loaded in front of the blocks in which products read them, and have room in registers in all of these: the
@@ -221,15 +221,7 @@ impl Starter<'_> {
         sum.op = TileOp::DotSum;
         sum.args = ValueList::from_slice(&results);
         sum.attrs.clear();
-        let at = self
-            .func
-            .order
-            .insts(block)
-            .iter()
-            .position(|&i| i == inst)?;
-        for (i, new) in made.into_iter().enumerate() {
-            self.func.order.insert(block, at + i, new);
-        }
+        self.func.order.insert_before(inst, &made);
         Some(Started {
             block,
             inst: start,
@@ -310,7 +302,8 @@ impl Starter<'_> {
     /// The changes of shape through which an operand comes from a ring that holds it when the product reads it, the load last.
     fn chain(&self, block: Block, value: Value) -> Option<Vec<Inst>> {
         let func = &self.func;
-        if let Some((home, _)) = made_outside(self.func, block, value) {
+        if let Some(def) = made_outside(self.func, block, value) {
+            let home = func.order.block_of(def)?;
             let found = chain(func, home, value)?;
             let load = *found.last()?;
             return self.is_kept(home, load, block).then_some(found);
@@ -487,10 +480,8 @@ impl Starter<'_> {
         let data = store(value, self.func.dfg.insts[entry].results[0], slot);
         let stored = self.func.dfg.make_inst(data, &[]);
         match made_outside(self.func, block, value) {
-            Some((home, def)) => {
-                let at = self.func.order.insts(home).iter().position(|&i| i == def)?;
-                self.func.order.insert(home, at + 1, entry);
-                self.func.order.insert(home, at + 2, stored);
+            Some(def) => {
+                self.func.order.insert_after(def, &[entry, stored]);
                 self.stored.insert(value, slot);
             }
             None => made.extend([entry, stored]),

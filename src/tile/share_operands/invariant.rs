@@ -193,16 +193,13 @@ fn is_offset(func: &TileFunction, value: Value) -> bool {
 /// Stores a block where it is made.
 fn store_at(func: &mut TileFunction, value: Value) -> Option<Slot> {
     let def = func.dfg.def_inst(value)?;
-    let block = func.order.block_of(def)?;
-    let at = func.order.insts(block).iter().position(|&i| i == def)?;
     let slot = func.add_buffer(place_for(func.dfg.ty(value))?);
     let entry = first_entry_near(func, def);
     let number = func.dfg.insts[entry].results[0];
     let mut data = store(value, number, slot);
     data.loc = func.dfg.insts[def].loc;
     let stored = func.dfg.make_inst(data, &[]);
-    func.order.insert(block, at + 1, entry);
-    func.order.insert(block, at + 2, stored);
+    func.order.insert_after(def, &[entry, stored]);
     Some(slot)
 }
 
