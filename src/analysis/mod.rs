@@ -5,6 +5,7 @@ pub mod async_groups;
 pub(crate) mod atomic;
 pub mod axis;
 pub mod cfg;
+pub mod computed;
 pub mod demand;
 pub mod depends;
 pub mod domtree;

@@ -64,60 +64,6 @@ pub fn neighbours(func: &TileFunction, axis: &Axis, value: Value) -> Option<usiz
     }
 }
 
-/// Whether a block is computed, element by element, from blocks that are loaded in the same iteration of a loop, whatever shapes they had
-/// on the way.
-pub fn is_computed(func: &TileFunction, value: Value) -> bool {
-    let def = |value| {
-        let inst = func.dfg.def_inst(value)?;
-        Some((inst, &func.dfg.insts[inst]))
-    };
-    let Some((last, data)) = def(value) else {
-        return false;
-    };
-    if data.op == TileOp::Permute {
-        return is_computed(func, data.args[0]);
-    }
-    if data.class() != OpClass::Elementwise {
-        return false;
-    }
-    let block = func.order.block_of(last);
-    let mut seen = vec![value];
-    let mut next = 0;
-    let mut is_loaded = false;
-    while let Some(&value) = seen.get(next) {
-        next += 1;
-        let Some((inst, data)) = def(value) else {
-            return false;
-        };
-        let is_same_block = func.order.block_of(inst) == block;
-        match data.op {
-            TileOp::Load | TileOp::TensorLoad | TileOp::SharedLoad => is_loaded |= is_same_block,
-            TileOp::Splat | TileOp::Const | TileOp::Arange => {}
-            TileOp::Permute
-            | TileOp::Reshape
-            | TileOp::Broadcast
-            | TileOp::ExpandDims
-            | TileOp::Join
-            | TileOp::ConvertLayout => {
-                extend(&mut seen, &data.args);
-            }
-            _ if data.class() == OpClass::Elementwise => extend(&mut seen, &data.args),
-            // What is the same in all iterations.
-            _ if !is_same_block => {}
-            _ => return false,
-        }
-    }
-    is_loaded
-}
-
-fn extend(seen: &mut Vec<Value>, values: &[Value]) {
-    for &value in values {
-        if !seen.contains(&value) {
-            seen.push(value);
-        }
-    }
-}
-
 /// The dimension along which neighbours stand in a ring that copies fill; none if nothing is copied there.
 pub fn neighbours_in_ring(func: &TileFunction, axis: &Axis, slot: Slot) -> Option<usize> {
     let is_filled = |&(_, inst): &(_, Inst)| func.dfg.insts[inst].slot() == Some(&slot);

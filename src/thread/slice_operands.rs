@@ -9,7 +9,7 @@
 //!
 //! The threads that multiply a computed operand (weights of few bits) compute it themselves, and a group's unit would have nothing to do
 //! meanwhile: other groups wait for the same blocks at the same time. An instruction reads some elements of each thread alone, so what these
-//! are computed from goes behind the instructions before it. (An H100, weights of four bits of 4096^3: see benches/README.md.)
+//! are computed from goes behind the instructions before it.
 //!
 //! Ops on elements are taken apart whose results nothing else reads; loads stay where they are.
 
@@ -38,8 +38,8 @@ pub fn slice_operands(func: &mut ThreadFunction) -> usize {
     if fences.is_empty() {
         return 0;
     }
-    // Who reads all of an operand at once has it computed first.
-    let mut readers: FxHashMap<Value, usize> = FxHashMap::default();
+    // What one instruction reads all of is computed first: in how many slices each operand is read.
+    let mut counts: FxHashMap<Value, usize> = FxHashMap::default();
     for &(_, fence) in &fences {
         let args = func.dfg.insts[fence].args[1..].iter();
         let mut sources: SmallVec<[Value; 8]> = args
@@ -48,15 +48,16 @@ pub fn slice_operands(func: &mut ThreadFunction) -> usize {
         sources.sort_unstable();
         sources.dedup();
         for source in sources {
-            *readers.entry(source).or_default() += 1;
+            *counts.entry(source).or_default() += 1;
         }
     }
-    if readers.values().all(|&count| count < 2) {
+    counts.retain(|_, count| *count > 1);
+    if counts.is_empty() {
         return 0;
     }
     let apart = taken_apart(func, &fences);
     let mut slices: FxHashMap<Value, Value> = FxHashMap::default();
-    for &(block, fence) in &fences {
+    for &(_, fence) in &fences {
         let args = func.dfg.insts[fence].args.clone();
         let mut slicer = Slicer {
             func,
@@ -68,22 +69,16 @@ pub fn slice_operands(func: &mut ThreadFunction) -> usize {
             let Some((source, elements)) = fragment_of(slicer.func, fragment) else {
                 continue;
             };
-            if slicer.is_apart(source) && readers.get(&source).is_some_and(|&count| count > 1) {
+            if slicer.is_apart(source) && counts.contains_key(&source) {
                 let slice = slicer.slice(source, &elements);
                 slices.insert(fragment, slice);
             }
         }
         let made = slicer.made;
-        let loc = func.dfg.insts[fence].loc;
-        let at = func
-            .order
-            .insts(block)
-            .iter()
-            .position(|&inst| inst == fence);
-        for (i, inst) in made.into_iter().enumerate() {
-            func.dfg.insts[inst].loc = loc;
-            func.order.insert(block, at.unwrap_or(0) + i, inst);
+        for &inst in &made {
+            func.dfg.insts[inst].loc = func.dfg.insts[fence].loc;
         }
+        func.order.insert_before(fence, &made);
     }
     let insts: Vec<Inst> = func.all_insts().map(|(_, inst)| inst).collect();
     for inst in insts {
@@ -128,15 +123,15 @@ fn taken_apart(func: &ThreadFunction, fences: &[(Block, Inst)]) -> EntitySet<Ins
     {
         for &inst in func.order.insts(block).iter().rev() {
             let data = &func.dfg.insts[inst];
-            let is_alone = |inst: &Inst| {
-                let reads = &readers[func.dfg.insts[*inst].results[0]];
-                !reads.is_empty()
-                    && reads.iter().all(|&reader| {
-                        blocks[reader] == Some(block)
-                            && (apart.contains(reader) || fragments.contains(reader))
-                    })
+            if !is_on_elements(func, data) {
+                continue;
+            }
+            let reads = &readers[data.results[0]];
+            let is_for_slices = |&reader: &Inst| {
+                blocks[reader] == Some(block)
+                    && (apart.contains(reader) || fragments.contains(reader))
             };
-            if is_on_elements(func, data) && is_alone(&inst) {
+            if !reads.is_empty() && reads.iter().all(is_for_slices) {
                 apart.insert(inst);
             }
         }

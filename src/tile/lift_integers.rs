@@ -7,9 +7,8 @@
 //!
 //! where a and b are proved to be at most 1023 (weights of four bits and their zeros): the mantissa of 1024 counts in ones, so x is 1024 + a,
 //! and the difference is exact. A single number has 1024 taken away, also where it is converted without a sign; a difference below zero
-//! would be a large number there. In bf16 the base is 128, and numbers are at most 127. A conversion takes two to four times as long as
-//! these ops, which work on two numbers at once, and the `or` joins the mask that made a number small. (An H100, weights of four bits in
-//! words, 4096^3: see benches/README.md.) What is repeated is lifted before it is.
+//! would be a large number there. In bf16 the base is 128, and numbers are at most 127. The difference is of two numbers at once, and
+//! the `or` joins the mask that made a number small. What is repeated is lifted before it is.
 
 use super::edit::{self, Editor, Fate};
 use crate::analysis::axis::Axis;

@@ -7,6 +7,7 @@ pub mod add_invariants_first;
 pub mod advance_scalars;
 pub mod apply_promises;
 pub mod bound_waits;
+mod carried;
 pub mod compare_narrow;
 pub mod defer_sums;
 pub mod eliminate_dead_code;

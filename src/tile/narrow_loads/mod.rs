@@ -10,8 +10,9 @@
 //! index. What is left is a block like others, which copies and tensor maps bring, and of which a thread loads what it needs once.
 //!
 //! What goes to a product as it is stays: units read it where copies brought it, and would wait for threads that repeat it. (An H100,
-//! weights of four bits times one row: 22.8 us, not 16.7.) Else a load is taken if every value between its pointers and indices of elements has an instruction for fewer elements; what a loop carries
-//! is carried for these, too.
+//! weights of four bits times one row: 22.8 us, not 16.7.) Any other load is taken if every value between its pointers and indices of
+//! elements can be computed for fewer; what a loop carries is carried for these, too. What is promised of a block is not so of the first
+//! elements of its runs, and is left out.
 
 mod quotients;
 #[cfg(test)]
@@ -20,14 +21,16 @@ mod tests;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::carried::Carried;
 use super::edit::rename_uses;
 use super::maker::Maker;
 use crate::analysis::axis::Axis;
 use crate::ir::attrs::{Attrs, make};
-use crate::ir::dfg::ValueDef;
+use crate::ir::dfg::InstData;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::linear_layout::shape::Shape;
@@ -37,6 +40,13 @@ type Runs = SmallVec<[u8; 4]>;
 
 /// Ops whose results may be alike over runs where indices are not.
 const COARSE: [TileOp; 4] = [TileOp::Sdiv, TileOp::Udiv, TileOp::Sshr, TileOp::Ushr];
+
+/// What is promised of a block.
+const PROMISES: [TileOp; 3] = [
+    TileOp::AssumeMultiple,
+    TileOp::AssumeContiguous,
+    TileOp::AssumeConstant,
+];
 
 /// Narrows loads; gives how many.
 pub fn narrow_loads(func: &mut TileFunction) -> usize {
@@ -114,35 +124,23 @@ fn runs(func: &TileFunction, axis: &Axis, load: Inst) -> Option<Runs> {
     found.iter().any(|&run| run > 0).then_some(found)
 }
 
-/// The runs of an operand of a `broadcast`, which has one element where the result has many.
-fn of_source(shape: Shape, runs: &Runs) -> Runs {
-    let each = shape.log2().iter().zip(runs);
-    each.map(|(&extent, &run)| if extent == 0 { 0 } else { run })
-        .collect()
-}
-
-/// The runs of an operand of an `expand_dims`.
-fn without(runs: &Runs, dim: usize) -> Runs {
-    let mut inner = runs.clone();
-    inner.remove(dim);
-    inner
-}
-
-/// Where the parameter of a loop's body comes from: the loop, and its position among what is carried.
-fn carried(func: &TileFunction, value: Value) -> Option<(Inst, usize)> {
-    let ValueDef::Param(block, index) = func.dfg.values[value].def else {
-        return None;
-    };
-    let position = usize::from(index).checked_sub(1)?;
-    let (_, inst) = func
-        .insts_with(TileOp::For)
-        .find(|&(_, inst)| func.dfg.insts[inst].blocks[0].block == block)?;
-    Some((inst, position))
-}
-
-fn yielded(func: &TileFunction, inst: Inst, position: usize) -> Option<Value> {
-    let last = func.order.last(func.dfg.insts[inst].blocks[0].block)?;
-    func.dfg.insts[last].args.get(position).copied()
+/// The operand of an op that repeats it, or gives it a dimension more, and the runs of that; none of other ops.
+fn of_fewer(func: &TileFunction, data: &InstData<Tile>, runs: &Runs) -> Option<(Value, Runs)> {
+    let &source = data.args.first()?;
+    match data.op {
+        TileOp::Broadcast => {
+            let extents = func.dfg.ty(source).shape;
+            let each = extents.log2().iter().zip(runs);
+            let kept = each.map(|(&extent, &run)| if extent == 0 { 0 } else { run });
+            Some((source, kept.collect()))
+        }
+        TileOp::ExpandDims => {
+            let mut inner = runs.clone();
+            inner.remove(usize::from(*data.axis()?));
+            Some((source, inner))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a value can be computed for the first element of each run.
@@ -160,30 +158,21 @@ fn is_narrowed(
         return true;
     }
     seen.push(key);
-    if let Some((inst, position)) = carried(func, value) {
-        let first = func.dfg.insts[inst].args[3 + position];
-        let next = yielded(func, inst, position);
-        return is_narrowed(func, first, runs, seen)
-            && next.is_some_and(|next| is_narrowed(func, next, runs, seen));
+    if let Some(carried) = Carried::of(func, value) {
+        return is_narrowed(func, carried.first(func), runs, seen)
+            && carried
+                .yielded(func)
+                .is_some_and(|next| is_narrowed(func, next, runs, seen));
     }
     let Some(inst) = func.dfg.def_inst(value) else {
         return false;
     };
     let data = &func.dfg.insts[inst];
+    if let Some((source, runs)) = of_fewer(func, data, runs) {
+        return is_narrowed(func, source, &runs, seen);
+    }
     match data.op {
         TileOp::Arange | TileOp::Const | TileOp::Splat => true,
-        TileOp::Broadcast => {
-            let source = data.args[0];
-            is_narrowed(
-                func,
-                source,
-                &of_source(func.dfg.ty(source).shape, runs),
-                seen,
-            )
-        }
-        TileOp::ExpandDims => data.axis().is_some_and(|&axis| {
-            is_narrowed(func, data.args[0], &without(runs, axis as usize), seen)
-        }),
         _ if data.class() == OpClass::Elementwise && data.is_pure() => data
             .args
             .iter()
@@ -224,7 +213,7 @@ impl<'a> Narrower<'a> {
         let many = repeated(&mut maker, few, ty, runs);
         let made = maker.made;
         rename_uses(self.func, result, many);
-        self.place(load, 0, &made);
+        self.func.order.insert_before(load, &made);
         if let Some(block) = self.func.order.block_of(load) {
             self.func.order.retain(block, |inst| inst != load);
         }
@@ -239,81 +228,77 @@ impl<'a> Narrower<'a> {
         if let Some(&made) = self.made.get(&key) {
             return made;
         }
-        if let Some((inst, position)) = carried(self.func, value) {
-            return self.carry(inst, position, key);
+        if let Some(carried) = Carried::of(self.func, value) {
+            return self.carry(carried, key);
         }
         let Some(inst) = self.func.dfg.def_inst(value) else {
             return value;
         };
         let data = self.func.dfg.insts[inst].clone();
+        if PROMISES.contains(&data.op) {
+            return self.narrow(data.args[0], runs);
+        }
         if let Some(new) = self.quotient(inst, runs) {
             self.made.insert(key, new);
             return new;
         }
-        let args: Vec<Value> = match data.op {
-            TileOp::Splat => data.args.to_vec(),
-            TileOp::Broadcast => {
-                let source = data.args[0];
-                vec![self.narrow(source, &of_source(self.func.dfg.ty(source).shape, runs))]
-            }
-            TileOp::ExpandDims => {
-                let axis = data.axis().map_or(0, |&axis| axis as usize);
-                vec![self.narrow(data.args[0], &without(runs, axis))]
-            }
+        let fewer = of_fewer(self.func, &data, runs);
+        let args: Vec<Value> = match (data.op, fewer) {
+            (_, Some((source, runs))) => vec![self.narrow(source, &runs)],
+            (TileOp::Splat, _) => data.args.to_vec(),
             _ => data
                 .args
                 .iter()
                 .map(|&arg| self.narrow(arg, runs))
                 .collect(),
         };
-        let ty = narrowed(self.func.dfg.ty(value), runs);
-        let mut maker = Maker::new(self.func);
-        maker.loc = data.loc;
-        let new = match data.op {
-            TileOp::Arange => every(&mut maker, *data.start().unwrap_or(&0), ty, runs[0]),
-            _ if data.op == TileOp::Broadcast && maker.func.dfg.ty(args[0]) == ty => args[0],
-            _ => maker.value(data.op, &args, &data.attrs, ty),
-        };
-        let made = maker.made;
-        self.place(inst, 1, &made);
+        let new = self.near(inst, |maker| {
+            let ty = narrowed(maker.func.dfg.ty(value), runs);
+            match data.op {
+                TileOp::Arange => every(maker, *data.start().unwrap_or(&0), ty, runs[0]),
+                _ => again(maker, &data, &args, ty),
+            }
+        });
         self.made.insert(key, new);
         new
     }
 
     /// What a loop carries, carried for the first element of each run, too.
-    fn carry(&mut self, inst: Inst, position: usize, key: (Value, Runs)) -> Value {
+    fn carry(&mut self, carried: Carried, key: (Value, Runs)) -> Value {
         let runs = key.1.clone();
-        let data = &self.func.dfg.insts[inst];
-        let (first, body) = (data.args[3 + position], data.blocks[0].block);
         let ty = narrowed(self.func.dfg.ty(key.0), &runs);
-        let first = self.narrow(first, &runs);
+        let first = self.narrow(carried.first(self.func), &runs);
+        let body = carried.body(self.func);
         let param = self.func.dfg.append_param(body, ty);
         self.made.insert(key, param);
-        self.func.dfg.insts[inst].args.push(first);
-        self.func.dfg.append_result(inst, ty);
+        self.func.dfg.insts[carried.inst].args.push(first);
+        self.func.dfg.append_result(carried.inst, ty);
         let last = self.func.order.last(body);
-        if let (Some(last), Some(next)) = (last, yielded(self.func, inst, position)) {
-            let next = self.narrow(next, &runs);
+        if let (Some(last), Some(next)) = (last, carried.yielded(self.func)) {
+            // It keeps its place where the next one needs more values to be carried.
+            let place = self.func.dfg.insts[last].args.len();
             self.func.dfg.insts[last].args.push(next);
+            self.func.dfg.insts[last].args[place] = self.narrow(next, &runs);
         }
         param
     }
 
-    fn place(&mut self, beside: Inst, behind: usize, made: &[Inst]) {
-        let Some(block) = self.func.order.block_of(beside) else {
-            return;
-        };
-        let at = self
-            .func
-            .order
-            .insts(block)
-            .iter()
-            .position(|&inst| inst == beside);
-        for (i, &inst) in made.iter().enumerate() {
-            self.func
-                .order
-                .insert(block, at.unwrap_or(0) + behind + i, inst);
-        }
+    /// A value that is made behind an instruction.
+    fn near(&mut self, inst: Inst, make: impl FnOnce(&mut Maker<'_>) -> Value) -> Value {
+        let mut maker = Maker::new(self.func);
+        maker.loc = maker.func.dfg.insts[inst].loc;
+        let value = make(&mut maker);
+        let made = maker.made;
+        self.func.order.insert_after(inst, &made);
+        value
+    }
+}
+
+/// An op on other operands, with a result of the type.
+fn again(maker: &mut Maker<'_>, data: &InstData<Tile>, args: &[Value], ty: TileType) -> Value {
+    match data.op {
+        TileOp::Broadcast if maker.func.dfg.ty(args[0]) == ty => args[0],
+        _ => maker.value(data.op, args, &data.attrs, ty),
     }
 }
 

@@ -102,6 +102,26 @@ fn loops_carry_the_pointers_of_few() {
 }
 
 #[test]
+fn what_a_loop_carries_for_what_it_carries_keeps_its_place() {
+    let text = text(&format!(
+        "{ROWS}
+        v30 = const {{value = 0}} : i32
+        v31 = const {{value = 4}} : i32
+        v32 = const {{value = 1}} : i32
+        v33 = const {{value = 0}} : i32[32,8]
+        v34, v42, v40 = for v30, v31, v32, v20, v9, v33 : ptr<i32>[32,8], i32[32,8], i32[32,8] {{
+        block1(v35: i32, v36: ptr<i32>[32,8], v43: i32[32,8], v37: i32[32,8]):
+            v38 = load v36 : i32[32,8]
+            v39 = iadd v37, v38 : i32[32,8]
+            v41 = addptr v36, v43 : ptr<i32>[32,8]
+            v44 = iadd v43, v9 : i32[32,8]
+            yield v41, v44, v39
+        }}"
+    ));
+    assert_eq!(narrowed(&text), ["i32[4,8]"]);
+}
+
+#[test]
 fn quotients_of_sums_and_remainders_are_those_of_their_parts() {
     // (8 p + i) % 64 / 8
     let text = text(
@@ -126,6 +146,59 @@ fn quotients_of_sums_and_remainders_are_those_of_their_parts() {
         ty.to_string().starts_with("i32[4")
     });
     assert_eq!(of_blocks.count(), 0, "{func}");
+}
+
+#[test]
+fn promises_of_all_elements_are_none_of_the_first_of_runs() {
+    let promised = text(
+        "v21 = assume_multiple v7 {values = [32, 1]} : i32[32,8]
+        v22 = assume_contiguous v21 {values = [32, 1]} : i32[32,8]
+        v28 = sdiv v22, v9 : i32[32,8]
+        v23 = assume_constant v28 {values = [8, 1]} : i32[32,8]
+        v29 = iadd v23, v8 : i32[32,8]
+        v20 = addptr v10, v29 : ptr<i32>[32,8]
+        v40 = load v20 : i32[32,8]",
+    );
+    assert_eq!(narrowed(&promised), ["i32[4,8]"]);
+    let mut func = parse(&promised);
+    narrow_loads(&mut func);
+    let few = |op| {
+        let hints = func.insts_with(op);
+        let types = hints.map(|(_, inst)| func.dfg.ty(func.dfg.insts[inst].results[0]));
+        types.filter(|ty| ty.to_string() == "i32[4,8]").count()
+    };
+    let hints = [
+        TileOp::AssumeMultiple,
+        TileOp::AssumeContiguous,
+        TileOp::AssumeConstant,
+    ];
+    assert_eq!(hints.map(few), [0; 3], "{func}");
+}
+
+#[test]
+fn quotients_without_sign_are_those_without_sign() {
+    let unsigned = |remainder: &str| {
+        text(&format!(
+            "v26 = const {{value = 64}} : i32[32,8]
+            v27 = {remainder} v7, v26 : i32[32,8]
+            v28 = udiv v27, v9 : i32[32,8]
+            v29 = iadd v28, v8 : i32[32,8]
+            v20 = addptr v10, v29 : ptr<i32>[32,8]
+            v40 = load v20 : i32[32,8]"
+        ))
+    };
+    let left = |text: &str| {
+        let mut func = parse(text);
+        narrow_loads(&mut func);
+        let quotients = func.insts_with(TileOp::Udiv);
+        let types = quotients.map(|(_, inst)| func.dfg.ty(func.dfg.insts[inst].results[0]));
+        types.filter(|ty| ty.to_string() == "i32[4,8]").count()
+    };
+    for (remainder, expected) in [("urem", 0), ("srem", 1)] {
+        let text = unsigned(remainder);
+        assert_eq!(narrowed(&text), ["i32[4,8]"], "{remainder}");
+        assert_eq!(left(&text), expected, "{remainder}");
+    }
 }
 
 #[test]
