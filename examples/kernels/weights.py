@@ -9,8 +9,8 @@ import triton.language as tl
 
 
 @triton.jit
-def byte_weights(out, x, weight, scales, M, N, K, stride_k, stride_n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
-    # x @ weight * scales. Scales of columns meet the sums, of which there are fewer than weights.
+def indices(M, N, BM: tl.constexpr, BN: tl.constexpr, GROUP: tl.constexpr):
+    # Rows and columns of a program: GROUP blocks of rows go through the columns together, so that weights are read again while they are near.
     pid = tl.program_id(0)
     blocks_m = tl.cdiv(M, BM)
     blocks_n = tl.cdiv(N, BN)
@@ -19,6 +19,13 @@ def byte_weights(out, x, weight, scales, M, N, K, stride_k, stride_n, BM: tl.con
     size = min(blocks_m - first, GROUP)
     m = (first + pid % width % size) * BM + tl.arange(0, BM)
     n = pid % width // size * BN + tl.arange(0, BN)
+    return m, n
+
+
+@triton.jit
+def byte_weights(out, x, weight, scales, M, N, K, stride_k, stride_n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
+    # x @ weight * scales. Scales of columns meet the sums, of which there are fewer than weights.
+    m, n = indices(M, N, BM, BN, GROUP)
     k = tl.arange(0, BK)
     x_at = x + (m % M)[:, None] * K + k[None, :]
     weight_at = weight + k[:, None] * stride_k + (n % N)[None, :] * stride_n
@@ -38,14 +45,7 @@ def byte_weights(out, x, weight, scales, M, N, K, stride_k, stride_n, BM: tl.con
 @triton.jit
 def word_weights(out, x, weight, scales, zeros, M, N, K, G, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
     # x @ ((weight - zeros) * scales): weight is K/8 x N words of 32 bits, scales K/G x N, zeros K/G x N/8 words.
-    pid = tl.program_id(0)
-    blocks_m = tl.cdiv(M, BM)
-    blocks_n = tl.cdiv(N, BN)
-    width = GROUP * blocks_n
-    first = pid // width * GROUP
-    size = min(blocks_m - first, GROUP)
-    m = (first + pid % width % size) * BM + tl.arange(0, BM)
-    n = pid % width // size * BN + tl.arange(0, BN)
+    m, n = indices(M, N, BM, BN, GROUP)
     k = tl.arange(0, BK)
     x_at = x + (m % M)[:, None] * K + k[None, :]
     weight_at = weight + (k // 8)[:, None] * N + (n % N)[None, :]
@@ -68,14 +68,7 @@ def word_weights(out, x, weight, scales, zeros, M, N, K, G, BM: tl.constexpr, BN
 def mx_weights(out, x, weight, scales, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
     # weight is N x K/2 bytes, scales N x K/32 (e8m0). K is a multiple of BK.
     of_x: tl.constexpr = "fp16" if x.dtype.element_ty == tl.float16 else "bf16"
-    pid = tl.program_id(0)
-    blocks_m = tl.cdiv(M, BM)
-    blocks_n = tl.cdiv(N, BN)
-    width = GROUP * blocks_n
-    first = pid // width * GROUP
-    size = min(blocks_m - first, GROUP)
-    m = (first + pid % width % size) * BM + tl.arange(0, BM)
-    n = pid % width // size * BN + tl.arange(0, BN)
+    m, n = indices(M, N, BM, BN, GROUP)
     x_at = x + (m % M)[:, None] * K + tl.arange(0, BK)[None, :]
     weight_at = weight + tl.arange(0, BK // 2)[:, None] + (n % N)[None, :] * (K // 2)
     scales_at = scales + (n % N)[:, None] * (K // 32) + tl.arange(0, BK // 32)[None, :]

@@ -137,6 +137,17 @@ fn product(bm: usize, bn: usize, bk: usize, warps: u32, stages: u8) -> Config {
     config.warps(warps).stages(stages)
 }
 
+/// A program for each block of M x N.
+fn by_blocks(m: usize, n: usize) -> impl Fn(Constants<'_>) -> Option<[u32; 3]> {
+    move |constants| {
+        let [rows, columns] = [(m, "BM"), (n, "BN")].map(|(size, block)| {
+            let block = constants.int(block)?;
+            Some((size as u32).div_ceil(block))
+        });
+        Some([rows? * columns?, 1, 1])
+    }
+}
+
 /// Refuses a buffer whose length is not that of the shape.
 fn expect<T: Element>(
     name: &'static str,

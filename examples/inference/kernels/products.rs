@@ -3,7 +3,9 @@
 use tilelift::runtime::{Buffer, Constants, Element, Stream};
 use tilelift::tune::Config;
 
-use super::{Error, Kernels, MULTIPROCESSORS, expect, expect_multiple, product, size, sum_type};
+use super::{
+    Error, Kernels, MULTIPROCESSORS, by_blocks, expect, expect_multiple, product, size, sum_type,
+};
 
 /// Scales of a product of numbers of eight bits.
 #[derive(Clone, Copy)]
@@ -187,11 +189,7 @@ impl Kernels {
             .map(|i| large[i])
             .map(|(bm, bn, warps, stages)| product(bm, bn, 128, warps, stages))
             .collect();
-        let grid = |c: Constants<'_>| {
-            let [rows, columns] = [(m, "BM"), (n, "BN")]
-                .map(|(size, block)| c.int(block).map(|block| (size as u32).div_ceil(block)));
-            Some([rows? * columns?, 1, 1])
-        };
+        let grid = by_blocks(m, n);
         let args = (out, x, weight, of_x, of_weight, rows, columns, depth);
         self.launch(stream, &kernel, configs, &["M", "N", "K"], &grid, args)
     }

@@ -1,9 +1,9 @@
 //! Products with weights that become floats where they are used, as `weights.py` says. `x` is M x K, `out` M x N.
 
-use tilelift::runtime::{Buffer, Constants, Element, Stream};
+use tilelift::runtime::{Buffer, Element, Stream};
 use tilelift::tune::Config;
 
-use super::{Error, Kernels, expect, expect_multiple, product, size};
+use super::{Error, Kernels, by_blocks, expect, expect_multiple, product, size};
 
 /// Weights of few bits, and how they lie.
 pub(crate) enum Few<'a, T: Element> {
@@ -26,26 +26,21 @@ pub(crate) enum Few<'a, T: Element> {
     Mx(&'a Buffer<u8>, &'a Buffer<u8>),
 }
 
-/// Blocks for so many rows, the best of a few on an H100 first; `deepest` is the longest step along K.
+/// Blocks for so many rows, the best of a few for bytes on an H100 first; steps along K divide `deepest`.
 fn blocks(m: usize, deepest: usize) -> Vec<Config> {
-    let all = match m {
-        ..=64 => &[
-            (32, 128, 4, 5),
-            (64, 256, 4, 3),
-            (64, 128, 4, 4),
-            (64, 64, 4, 5),
-        ][..],
-        _ => &[(128, 64, 8, 3), (128, 64, 8, 4), (64, 64, 4, 4)],
+    let (bm, all) = match m {
+        ..=16 => (16, [(32, 128, 4, 5), (64, 256, 4, 3), (64, 64, 4, 5)]),
+        17..=64 => (
+            m.next_power_of_two(),
+            [(64, 256, 4, 3), (64, 128, 4, 4), (64, 64, 4, 5)],
+        ),
+        65..=1024 => (128, [(128, 64, 8, 4), (64, 64, 4, 4), (128, 64, 4, 3)]),
+        _ => (256, [(128, 64, 8, 3), (128, 64, 8, 4), (64, 64, 8, 4)]),
     };
-    let rows = match m {
-        ..=64 => m.next_power_of_two().max(16),
-        65..=1024 => 128,
-        _ => 256,
-    };
-    // Sums of 256 x 64 in 128 threads leave no registers.
-    let rows = |warps| if warps == 4 { rows.min(128) } else { rows };
-    let fits = all.iter().filter(|(_, bk, ..)| deepest.is_multiple_of(*bk));
-    fits.map(|&(bn, bk, warps, stages)| product(rows(warps), bn, bk, warps, stages))
+    let fits = all
+        .into_iter()
+        .filter(|(_, bk, ..)| deepest.is_multiple_of(*bk));
+    fits.map(|(bn, bk, warps, stages)| product(bm, bn, bk, warps, stages))
         .collect()
 }
 
@@ -66,11 +61,7 @@ impl Kernels {
             let kernel = self.device.kernel(&self.weights, name)?;
             Ok(kernel.constant("GROUP", 8)?)
         };
-        let grid = |c: Constants<'_>| {
-            let [rows, columns] = [(m, "BM"), (n, "BN")]
-                .map(|(size, block)| c.int(block).map(|block| (size as u32).div_ceil(block)));
-            Some([rows? * columns?, 1, 1])
-        };
+        let grid = by_blocks(m, n);
         let key = ["M", "N", "K"];
         match *weight {
             Few::Bytes(values, scales) | Few::Rows(values, scales) => {
