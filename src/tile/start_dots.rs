@@ -26,6 +26,7 @@
 //! ptxas serialises products of which a sum is touched in flight, or one that is in flight over a back edge is touched before a
 //! wait for all groups of earlier iterations (C7514); both are excluded here.
 
+mod ahead;
 mod carry;
 
 use cranelift_entity::EntitySet;
@@ -46,7 +47,7 @@ use crate::ir::types::{Elem, Place, TileType};
 use crate::layout::convert::stays_in_warps;
 use crate::layout::warpgroup;
 use crate::layout::warpgroup::Reader;
-use crate::settings::Target;
+use crate::settings::{Target, Usage};
 
 /// Whether a product is one for a warpgroup.
 pub fn is_for_warpgroup(func: &TileFunction, inst: Inst, target: Target) -> bool {
@@ -95,6 +96,7 @@ pub fn start_dots(func: &mut TileFunction, target: Target) -> usize {
         stored: FxHashMap::default(),
         room: target.shared_limit().saturating_sub(taken),
         with_room: with_room(func, &dots),
+        ahead: EntitySet::new(),
         target,
         func,
     };
@@ -162,6 +164,8 @@ struct Starter<'a> {
     room: u32,
     /// Left operands that have room in registers.
     with_room: EntitySet<Value>,
+    /// Operands that are computed while the product before is under way.
+    ahead: EntitySet<Value>,
     target: Target,
 }
 
@@ -192,6 +196,12 @@ impl Starter<'_> {
         // The right operand is settled first, as the left one can always stay in registers: both may want one ring in forms that
         // do not agree, or the room that is left.
         let way = self.way(block, data.args[1], columns)?;
+        if matches!(way, Way::Stored(None))
+            && self.is_roomy(block, data.args[1])
+            && ahead::move_up(self.func, block, inst, data.args[1])
+        {
+            self.ahead.insert(data.args[1]);
+        }
         let right = self.take(block, data.args[1], &way, columns)?;
         let way = self
             .way(block, data.args[0], rows)
@@ -278,6 +288,24 @@ impl Starter<'_> {
             }
         }
         false
+    }
+
+    /// Whether an SM holds as many programs if an operand has a place of its own, and does not stand where that of the product before was.
+    fn is_roomy(&self, block: Block, value: Value) -> bool {
+        let Some(buffer) = place_for(self.func.dfg.ty(value)) else {
+            return false;
+        };
+        let threads = self.func.cta_threads();
+        let registers = registers_needed(self.func, block).min(Target::most_registers(threads));
+        let resident = |shared| {
+            self.target.resident(Usage {
+                threads,
+                registers,
+                shared,
+            })
+        };
+        let taken = self.target.shared_limit().saturating_sub(self.room);
+        resident(taken + buffer.stage_bytes()) == resident(taken)
     }
 
     /// How an operand can come to a unit that reads it so; none if it cannot.
@@ -484,7 +512,12 @@ impl Starter<'_> {
                 self.func.order.insert_after(def, &[entry, stored]);
                 self.stored.insert(value, slot);
             }
-            None => made.extend([entry, stored]),
+            None => match self.func.dfg.def_inst(value) {
+                Some(def) if self.ahead.contains(value) => {
+                    self.func.order.insert_after(def, &[entry, stored])
+                }
+                _ => made.extend([entry, stored]),
+            },
         }
         Some(slot)
     }
