@@ -12,7 +12,9 @@ SCALED = [(128, 256, 128, 8, 3), (128, 128, 128, 8, 4), (128, 128, 128, 4, 3), (
 EXPERTS = [(128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (128, 128, 64, 8, 3), (128, 128, 64, 8, 4), (128, 64, 64, 4, 4)]
 WEIGHTS = [(128, 256, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 4), (128, 256, 64, 8, 4), (256, 128, 64, 8, 3), (64, 128, 64, 4, 4),
            (128, 64, 64, 4, 4), (64, 128, 128, 4, 3)]
-FEW_WEIGHTS = [(16, 64, 128, 4, 4), (16, 128, 128, 4, 3), (16, 64, 256, 4, 3), (16, 32, 128, 4, 5), (16, 64, 64, 4, 5), (16, 128, 64, 4, 4)]
+# The same with the parts of K.
+FEW_WEIGHTS = [(16, 64, 128, 4, 4, 4), (16, 128, 128, 4, 4, 3), (16, 64, 128, 2, 4, 5), (16, 64, 256, 4, 4, 3), (16, 32, 128, 4, 4, 4), (16, 64, 64, 4, 4, 6),
+               (16, 32, 128, 1, 4, 5), (16, 64, 256, 1, 4, 3)]
 DECODE = [(64, 1024, 4, 3), (64, 2048, 4, 3), (128, 1024, 4, 2), (64, 1024, 4, 2), (32, 1024, 4, 4)]
 
 
@@ -161,9 +163,12 @@ def weights(m, n, k, dtype, transposed=False, group=128):
         import torch
         w, out = torch.randn((n, k) if transposed else (k, n), device="cuda").to(t["x"].dtype), torch.empty_like(t["out"])
         return lambda: torch.mm(t["x"], w.T if transposed else w, out=out)
-    tensors = [B("out", "fp16", (m, n), "poison"), B("x", "fp16", (m, k))]
+    of_x = "bf16" if dtype == "mxfp4" else "fp16"
+    rows = [(*row[:3], 1, *row[3:]) for row in WEIGHTS] if m > 64 else [(max(16, m), *row[1:]) for row in FEW_WEIGHTS]
+    parts = max(row[3] for row in rows)
+    tensors = [B("out", of_x, (m, n), "poison"), B("parts", "fp32", (parts * m, n), "poison"), B("counts", "i32", None, nothing), B("x", of_x, (m, k))]
     if dtype == "mxfp4":
-        args = [B("out", "bf16", (m, n), "poison"), B("x", "bf16", (m, k)), B("weight", "u8", (n, k // 2)), B("scales", "u8", (n, k // 32), exponents),
+        args = [*tensors, B("weight", "u8", (n, k // 2)), B("scales", "u8", (n, k // 32), exponents),
                 N(m), N(n), N(k)]
     elif dtype == "i32":
         args = [*tensors, B("weight", "i32", (k // 8, n)), B("scales", "fp16", (k // group, n), small), B("zeros", "i32", (k // group, n // 8)),
@@ -172,14 +177,45 @@ def weights(m, n, k, dtype, transposed=False, group=128):
         args = [*tensors, B("weight", dtype, (n, k) if transposed else (k, n)), B("scales", "fp16", (n,), small), N(m), N(n), N(k),
                 *map(N, (1, k) if transposed else (n, 1))]
     order = "n x k" if transposed else "k x n"
-    rows = WEIGHTS if m > 64 else [(max(16, m), *row[1:]) for row in FEW_WEIGHTS]
     if dtype == "i32":
         # A block lies in one group.
         rows = [row for row in rows if row[2] <= group]
     kernel = {"i32": "word_weights", "mxfp4": "mx_weights"}.get(dtype, "byte_weights")
-    return Case(f"weights {dtype} {m}x{n}x{k}, {order}", "weights.py", kernel, [*args, C("BM"), C("BN"), C("BK"), C(8)],
-                lambda c: (cdiv(m, c["BM"]) * cdiv(n, c["BN"]),), configs(("BM", "BN", "BK"), rows), expected, 2 * m * n * k, peer,
+    return Case(f"weights {dtype} {m}x{n}x{k}, {order}", "weights.py", kernel, [*args, C("BM"), C("BN"), C("BK"), C(8), C("PARTS")],
+                lambda c: (cdiv(m, c["BM"]) * cdiv(n, c["BN"]), c["PARTS"]), configs(("BM", "BN", "BK", "PARTS"), rows), expected, 2 * m * n * k, peer,
                 graph=2 * m * n * k < 5e9)
+
+
+def cached_attention(heads, length, d, dtype):
+    """Attention with keys and values of 8 bits. Beside it stands the library's with 16 bits."""
+    def wide(t, name):
+        return t[name].float() * t[f"{name}_scales"][..., None]
+
+    def expected(t):
+        import torch
+        k, v, q = wide(t, "k"), wide(t, "v"), t["q"].float()
+        heads = [torch.softmax(q[i] @ k[i].T / d**0.5, 1) @ v[i] for i in range(len(q))]
+        want = torch.stack(heads).double()
+        # Weights of softmax are rounded to f16 before the second product.
+        return {"out": (want, 2.0**-9 * v.abs().amax().double() + 2.0**-9 * want.abs())}
+
+    def peer(t):
+        import torch
+        k, v = wide(t, "k").half(), wide(t, "v").half()
+        return lambda: torch.nn.functional.scaled_dot_product_attention(t["q"][None], k[None], v[None])
+    shape = (heads, length, d)
+    return Case(f"attention {dtype} keys {heads}x{length}x{d}", "attention.py", "forward_few_bits", [B("out", "fp16", shape, "poison"), B("q", "fp16", shape),
+                B("k", dtype, shape), B("v", dtype, shape), B("k_scales", "fp32", shape[:2], around_one), B("v_scales", "fp32", shape[:2], around_one),
+                N(length), N(1.4426950408889634 / d**0.5), C("BM"), C("BN"), C(d)], lambda c: (length // c["BM"], heads),
+                configs(("BM", "BN"), [(128, 64, 4, 2), (128, 64, 4, 3), (128, 128, 8, 2), (128, 64, 8, 3), (64, 64, 4, 2), (64, 64, 4, 3)]), expected,
+                4 * heads * length * length * d, peer)
+
+
+def around_one(t):
+    """Scales of rows; of integers what makes their numbers as large as others."""
+    import torch
+    size = 1 / 64 if t["k"].dtype == torch.int8 else 1
+    return (0.5 + torch.rand(t["shape"], device="cuda")) * size
 
 
 def nothing(t):
@@ -317,6 +353,9 @@ def shapes():
     for dtype, transposed in (("i8", False), ("i8", True), ("fp8e4nv", False), ("i32", False), ("mxfp4", True)):
         for m in (16, 64, 512, 4096):
             yield weights(m, 4096, 4096, dtype, transposed)
+        yield weights(16, 8192, 8192, dtype, transposed)
+    for dtype in ("i8", "fp8e4nv"):
+        yield cached_attention(64, 4096, 128, dtype)
     for skewed in (False, True):
         yield experts(4096, 8, 2, 4096, 2048, skewed)
     yield one_step(32, 8192, 8, 4, 128, 16)

@@ -227,7 +227,7 @@ fn four_bits(on: &On) -> Result<f64> {
 }
 
 fn few_bits(on: &On) -> Result<f64> {
-    let ([m, n, k], group) = ([70, 72, 128], 64);
+    let ([m, n, k], group) = ([70, 72, 2048], 64);
     let x = halves(1, m * k);
     // Powers of two: weights are exact.
     let powers = |count: usize| -> Vec<f16> {

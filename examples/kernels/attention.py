@@ -55,6 +55,37 @@ def forward(out, logs, q_ptr, k_ptr, v_ptr, N, scale, BM: tl.constexpr, BN: tl.c
 
 
 @triton.jit
+def forward_few_bits(out, q_ptr, k_ptr, v_ptr, k_scales, v_scales, N, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    # Keys and values of 8 bits (integers or fp8), as caches keep them, with a scale for each row. Scales meet the scores.
+    head = tl.program_id(1).to(tl.int64)
+    q_ptr += head * N * D
+    k_ptr += head * N * D
+    v_ptr += head * N * D
+    k_scales += head * N
+    v_scales += head * N
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    d = tl.arange(0, D)
+    at = rows[:, None] * D + d[None, :]
+    q = tl.load(q_ptr + at)
+    acc = tl.zeros((BM, D), dtype=tl.float32)
+    total = tl.zeros((BM,), dtype=tl.float32)
+    largest = tl.full((BM,), -1e30, dtype=tl.float32)
+    for start in range(0, N, BN):
+        n = start + tl.arange(0, BN)
+        k = tl.load(k_ptr + n[None, :] * D + d[:, None]).to(q.dtype)
+        scores = tl.dot(q, k) * (tl.load(k_scales + n) * scale)[None, :]
+        now = tl.maximum(largest, tl.max(scores, 1))
+        p = tl.exp2(scores - now[:, None])
+        shrink = tl.exp2(largest - now)
+        total = total * shrink + tl.sum(p, 1)
+        v = tl.load(v_ptr + n[:, None] * D + d[None, :]).to(q.dtype)
+        p *= tl.load(v_scales + n)[None, :]
+        acc = tl.dot(p.to(q.dtype), v, acc * shrink[:, None])
+        largest = now
+    tl.store(out + head * N * D + at, (acc / total[:, None]).to(out.dtype.element_ty))
+
+
+@triton.jit
 def preprocess(delta, out, dout, BM: tl.constexpr, D: tl.constexpr):
     # delta = sum(out * dout) of each row of all heads.
     rows = tl.program_id(0).to(tl.int64) * BM + tl.arange(0, BM)
@@ -204,6 +235,7 @@ def finish(dq_ptr, sums, scale, BM: tl.constexpr, D: tl.constexpr):
 
 
 # run: forward "*fp16, *fp32, *fp16, *fp16, *fp16, i32, fp32, 32, 32, 16, True" : grid(2,2) out=f16[2048] poison logs=f32[128] poison q_ptr=f16[2048] normal(1) k_ptr=f16[2048] normal(2) v_ptr=f16[2048] normal(3) N=64 scale=0.3
+# run: forward_few_bits "*fp16, *fp16, *i8, *i8, *fp32, *fp32, i32, fp32, 32, 32, 16" : grid(5,1) out=f16[2560] poison q_ptr=f16[2560] normal(1) k_ptr=i8[2560] uniform(2,-128,127) v_ptr=i8[2560] uniform(3,-128,127) k_scales=f32[160] uniform(4,0.01,0.02) v_scales=f32[160] uniform(5,0.01,0.02) N=160 scale=0.3
 # run: preprocess "*fp32, *fp16, *fp16, 32, 16" : grid(2) delta=f32[64] poison out=f16[1024] normal(1) dout=f16[1024] normal(2)
 # run: backward_keys "*fp16, *fp16, *fp16, *fp16, *fp16, *fp16, *fp32, *fp32, i32, fp32, 32, 32, 16, False" : grid(1,1) dk_ptr=f16[512] poison dv_ptr=f16[512] poison q_ptr=f16[512] normal(1) k_ptr=f16[512] normal(2) v_ptr=f16[512] normal(3) dout_ptr=f16[512] normal(4) logs=f32[32] uniform(5,3,4) delta=f32[32] normal(6) N=32 scale=0.3
 # run: backward_rows "*fp16, *fp16, *fp16, *fp16, *fp16, *fp32, *fp32, i32, fp32, 32, 32, 16, True" : grid(1,1) dq_ptr=f16[512] poison q_ptr=f16[512] normal(1) k_ptr=f16[512] normal(2) v_ptr=f16[512] normal(3) dout_ptr=f16[512] normal(4) logs=f32[32] uniform(5,3,4) delta=f32[32] normal(6) N=32 scale=0.3

@@ -705,7 +705,7 @@ fn computed_operands_are_in_registers_if_there_are_enough() {
         ("64, 256, 128", false),
     ] {
         let signature = format!(
-            "*fp16:16, *fp16:16, *i8:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, i32:1, {blocks}, 8"
+            "*fp16:16, *fp32:16, *i32:16, *fp16:16, *i8:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, i32:1, {blocks}, 8, 1"
         );
         let ptx = on_hopper(path, &text, "byte_weights", &signature, 2);
         let mut products = ptx.lines().filter(|line| line.contains("wgmma.mma_async"));

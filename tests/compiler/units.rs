@@ -41,6 +41,32 @@ fn what_is_turned_for_units_goes_by_words() {
     }
 }
 
+/// Keys and values of bytes become operands by wide accesses, along whichever dimension they stand, with and without a producer.
+#[test]
+fn bytes_become_operands_several_at_a_time() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/attention.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    let module = Module::parse(path, &text).expect("the file parses");
+    for (elem, blocks, num_warps) in [
+        ("i8", "128, 64, 128", 4),
+        ("fp8e4nv", "128, 128, 128", 8),
+        ("fp8e5", "64, 64, 64", 4),
+    ] {
+        let matrices = format!("*fp16:16, *fp16:16, *{elem}:16, *{elem}:16, *fp32:16, *fp32:16");
+        let args = parse_signature(&format!("{matrices}, i32:16, fp32, {blocks}"));
+        let mut spec = Specialization::new(args.expect("the signature parses"), Target::SM_90A);
+        (spec.num_warps, spec.num_stages) = (num_warps, Some(2));
+        let kernel = module.lower(Some("forward_few_bits"), &spec);
+        let kernel = kernel.expect("it is right");
+        let kernel = compile(&kernel.func, Target::SM_90A, &Options::DEFAULT).expect("it compiles");
+        ptxas::assemble(&kernel.ptx, "sm_90a");
+        assert!(kernel.ptx.contains("wgmma.mma_async"), "{elem}");
+        let narrow = ["ld.shared.u8", "ld.shared.b8", "st.shared.b16"];
+        let count = narrow.map(|op| kernel.ptx.matches(op).count());
+        assert_eq!(count, [0; 3], "{elem}");
+    }
+}
+
 /// A right operand of words that stands the wrong way around becomes a left one, in registers, of the transposed product: nothing goes
 /// through a second block, and no access is of a single word.
 #[test]

@@ -73,7 +73,7 @@ impl Routing {
 }
 
 /// In how many parts a sum over K is cut for so many programs: each part has eight steps at least.
-fn parts(programs: usize, n: usize, k: usize, bn: usize, bk: usize) -> usize {
+pub(super) fn parts(programs: usize, n: usize, k: usize, bn: usize, bk: usize) -> usize {
     let wanted = programs.div_ceil(n.div_ceil(bn));
     let most = (k.div_ceil(bk) / 8).max(1);
     wanted.clamp(1, most)
