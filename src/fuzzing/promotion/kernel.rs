@@ -395,47 +395,108 @@ fn by_pointers(random: &mut Random, types: &Types, block: [i32; 3]) -> String {
     lines.0
 }
 
-/// The kernel with a right factor that is computed from what is loaded: the same numbers, bytes, or words of eight along the sum.
+/// The kernel with a right factor that is computed from what is loaded: the same numbers, bytes, or words along the sum; with factors that
+/// several elements share.
 fn computed(random: &mut Random, text: &str, loaded: Scalar) -> String {
     let scaled = random.pick(&["{}", "({} - 3)", "{} + {}", "{} * i.to(ax.dtype)[:, None]"]);
+    // By choices of their own, as above.
+    let mut random = Random::new(random.clone().bits());
+    let run = random.pick(&[8, 8, 4, 16]);
     let factor = match loaded {
-        Scalar::I32 => "((bx >> (i % 8 * 4)[:, None]) & 15)",
-        _ => "bx",
+        Scalar::I32 => format!("((bx >> (i % {run} * {})[:, None]) & 15)", 32 / run),
+        _ => "bx".to_owned(),
     };
-    let factor = format!("({}).to(ax.dtype)", scaled.replace("{}", factor));
-    let lines = text.lines().map(|line| {
-        let words = line.trim_start();
-        if words.starts_with("bx = ") && loaded.format().is_none() {
-            return line
-                .replace("other=0.0", "other=0")
-                .replace("other=1.0", "other=1");
-        }
-        if words.starts_with("acc = tl.dot(") {
-            return line.replace("bx", &factor);
-        }
-        match loaded == Scalar::I32 {
-            true if words.starts_with("b = ") => by_eights(line),
-            true if words.starts_with("b += ") => match line.split_once(" * ") {
-                Some((distance, stride)) => format!("{distance} // 8 * {stride}"),
-                None => format!("{line} // 8"),
+    let shares = [
+        "(i // 8)[:, None]",
+        "((i + 16) // 8)[:, None]",
+        "(i % 16 // 4)[:, None]",
+        "(i >> 2)[:, None]",
+        "(i // 8 + i % 8 // 4 * 2)[:, None]",
+        "(n % 64 // 8)[None, :]",
+        "(na // 16)[None, :]",
+    ];
+    let share = match !text.contains("tl.store(a_ptr") && random.chance(40) {
+        true => format!(" * tl.load(a_ptr + {})", random.pick(&shares)),
+        false => String::new(),
+    };
+    let factor = format!("({}).to(ax.dtype){share}", scaled.replace("{}", &factor));
+    let words = Words::new(&mut random, run);
+    let jumps = random.chance(30);
+    let is_promised = random.chance(25);
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let words_of = line.trim_start();
+        let indent = &line[..line.len() - words_of.len()];
+        let line = match loaded == Scalar::I32 {
+            true if words_of.starts_with("b = ") => words.addresses(line),
+            true if words_of.starts_with("b += ") => match line.split_once(" * ") {
+                Some((distance, stride)) => format!("{distance} // {run} * {stride}"),
+                None => format!("{line} // {run}"),
             },
             _ => line.to_owned(),
+        };
+        let starts = |what: &str| words_of.starts_with(what);
+        if starts("bx = ") && loaded.format().is_none() {
+            let line = line.replace("other=0.0", "other=0");
+            lines.push(line.replace("other=1.0", "other=1"));
+        } else if starts("acc = tl.dot(") {
+            lines.push(line.replace("bx", &factor));
+        } else if starts("i = tl.arange(") && is_promised {
+            let extent = line.rsplit([' ', ')']).nth(1).unwrap_or("1").to_owned();
+            lines.push(line);
+            lines.push(format!(
+                "{indent}i = tl.max_contiguous(tl.multiple_of(i, {extent}), {extent})"
+            ));
+        } else if starts("b += ") && jumps {
+            // The distance is a block that the loop carries, too; the last axis has fewer than four programs.
+            let (_, distance) = line.split_once("+= ").unwrap_or_default();
+            let at = lines
+                .iter()
+                .position(|line: &String| line.trim_start().starts_with("for "));
+            let jump = format!("    jump = (i // {run})[:, None] * 0 + {distance}");
+            lines.insert(at.unwrap_or(0), jump);
+            lines.push(format!("{indent}b += jump"));
+            lines.push(format!("{indent}jump += tl.program_id(2) // 4"));
+        } else {
+            lines.push(line);
         }
-    });
-    lines.map(|line| line + "\n").collect()
+    }
+    lines.into_iter().map(|line| line + "\n").collect()
 }
 
-/// Addresses of words that eight indices along the sum share.
-fn by_eights(line: &str) -> String {
-    let Some((before, behind)) = line.split_once("[:, None]") else {
-        return line.to_owned();
-    };
-    let start = match before.ends_with(')') {
-        true => before.rfind('('),
-        false => before.rfind(' ').map(|space| space + 1),
-    };
-    let (base, index) = before.split_at(start.unwrap_or(0));
-    format!("{base}({index} // 8)[:, None]{behind}")
+/// How the word of an index is written that shares it with those beside it.
+struct Words {
+    quotient: String,
+}
+
+impl Words {
+    fn new(random: &mut Random, run: i32) -> Words {
+        let quotients = [
+            format!("({{}} // {run})"),
+            format!("({{}} // {run})"),
+            format!("({{}} >> {})", run.trailing_zeros()),
+            format!("(({{}}).to(tl.uint32) // {run}).to(tl.int32)"),
+            format!("(({{}}).to(tl.uint32) % 512 // {run}).to(tl.int32)"),
+            format!("({{}} % 256 // {run})"),
+        ];
+        let at = random.below(quotients.len());
+        let quotient = quotients.into_iter().nth(at).unwrap_or_default();
+        Words { quotient }
+    }
+
+    /// Addresses of words that indices along the sum share.
+    fn addresses(&self, line: &str) -> String {
+        let Some((before, behind)) = line.split_once("[:, None]") else {
+            return line.to_owned();
+        };
+        let start = match before.ends_with(')') {
+            true => before.rfind('('),
+            false => before.rfind(' ').map(|space| space + 1),
+        };
+        let (base, index) = before.split_at(start.unwrap_or(0));
+        let word = self.quotient.replace("{}", index);
+        format!("{base}{word}[:, None]{behind}")
+    }
 }
 
 /// What becomes of the sums.
