@@ -79,6 +79,7 @@ use crate::tile::simplify::simplify;
 use crate::tile::spread_sums::spread_sums;
 use crate::tile::start_dots::{has_started_dots, least_registers, start_dots};
 use crate::tile::transpose_products::transpose_products;
+use crate::tile::unroll_loops::unroll_loops;
 use crate::verify::{VerifierErrors, verify, verify_rings, verify_roles};
 
 /// The kernel as it stands after a pass.
@@ -477,6 +478,13 @@ fn clean_passes(
     eliminate_dead_code(func);
     watch.tile("eliminate_dead_code", func)?;
 
+    if unroll_loops(func, target) > 0 {
+        watch.tile("unroll_loops", func)?;
+        simplify(func);
+        merge_equal_values(func);
+        eliminate_dead_code(func);
+        watch.tile("eliminate_dead_code_of_loops", func)?;
+    }
     if narrow_loads(func) > 0 {
         watch.tile("narrow_loads", func)?;
         simplify(func);

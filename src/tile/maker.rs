@@ -55,7 +55,8 @@ impl<'a> Maker<'a> {
     }
 
     pub(super) fn number(&mut self, number: i64, ty: TileType) -> Value {
-        self.value(TileOp::Const, &[], &[make::value(number as u64)], ty)
+        let bits = number as u64 & ty.elem.mask();
+        self.value(TileOp::Const, &[], &[make::value(bits)], ty)
     }
 
     pub(super) fn compare(&mut self, pred: IntPred, a: Value, b: Value) -> Value {

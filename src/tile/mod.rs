@@ -37,6 +37,7 @@ pub mod simplify;
 pub mod spread_sums;
 pub mod start_dots;
 pub mod transpose_products;
+pub mod unroll_loops;
 
 mod edit;
 mod repeats;

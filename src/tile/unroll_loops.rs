@@ -1,0 +1,213 @@
+//! Loops of few iterations as what they repeat.
+//!
+//! ```text
+//! for g in 0..n {                         for g in 0..n {
+//!     for i in 0..2 {                         x = load p(g, 0); s0 = dot x, .., s
+//!         x = load p(g, i)           =>       y = load p(g, 1); s1 = dot y, .., s0
+//!         s = dot x, .., s                }
+//!     }
+//! }
+//! ```
+//!
+//! A loop of one iteration is what it would repeat. One that multiplies matrices in another loop and has few iterations (a group that
+//! shares scales, a block of a table) would fill and drain a pipeline for each of these: with copies of it the loop around it is the
+//! one that is pipelined, if shared memory has room for three of its iterations.
+
+use rustc_hash::FxHashMap;
+
+use super::edit::{copy_of, rename_uses, signed};
+use super::maker::Maker;
+use crate::analysis::program::ProgramOrder;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::settings::Target;
+
+/// Most copies of what a loop repeats.
+const MOST_COPIES: i64 = 4;
+
+/// Iterations of the loop around it that shared memory must have room for.
+const STAGES: u64 = 3;
+
+/// Writes loops of few iterations out; gives how many.
+pub fn unroll_loops(func: &mut TileFunction, target: Target) -> usize {
+    let mut count = 0;
+    // Regions come behind the blocks they stand in: inner loops first.
+    let mut loops: Vec<(Block, Inst)> = func.insts_with(TileOp::For).collect();
+    loops.reverse();
+    for (_, inst) in loops {
+        let Some(copies) = iterations(func, inst) else {
+            continue;
+        };
+        if copies == 1 || copies <= MOST_COPIES && pays(func, inst, copies as u64, target) {
+            unroll(func, inst, copies);
+            count += 1;
+        }
+    }
+    count
+}
+
+/// How often a loop runs, if that is known and not never.
+fn iterations(func: &TileFunction, inst: Inst) -> Option<i64> {
+    let args = &func.dfg.insts[inst].args;
+    let [lo, hi, step] = [0, 1, 2].map(|i| signed(func, args[i]));
+    let (lo, hi, step) = (lo?, hi?, step.filter(|&step| step > 0)?);
+    let distance = hi.checked_sub(lo).filter(|&distance| distance > 0)?;
+    Some((distance - 1) / step + 1)
+}
+
+/// Whether a loop multiplies in another one that is then better pipelined.
+fn pays(func: &TileFunction, inst: Inst, copies: u64, target: Target) -> bool {
+    let order = ProgramOrder::compute(func);
+    let Some(block) = func.order.block_of(inst) else {
+        return false;
+    };
+    let is_loop = |owner: Inst| matches!(func.dfg.insts[owner].op, TileOp::For | TileOp::While);
+    let Some(body) = func.regions(inst).next() else {
+        return false;
+    };
+    let list = func.order.insts(body);
+    let multiplies = list.iter().any(|&i| func.dfg.insts[i].is_product());
+    let bytes = copies * loaded(func, body) + loaded(func, block);
+    multiplies
+        && order.owner(block).is_some_and(is_loop)
+        && STAGES * bytes <= u64::from(target.shared_limit())
+}
+
+/// Bytes of the matrices that a block loads.
+fn loaded(func: &TileFunction, block: Block) -> u64 {
+    let loads = func.order.insts(block).iter().filter_map(|&inst| {
+        let data = &func.dfg.insts[inst];
+        let is_load = matches!(data.op, TileOp::Load | TileOp::TensorLoad);
+        let ty = func.dfg.ty(*data.results.first().filter(|_| is_load)?);
+        let bytes = ty.shape.elements() as u64 * u64::from(ty.elem.bytes());
+        (ty.shape.rank() > 1).then_some(bytes)
+    });
+    loads.sum()
+}
+
+/// Puts copies of what a loop repeats in its place.
+fn unroll(func: &mut TileFunction, inst: Inst, copies: i64) {
+    let data = func.dfg.insts[inst].clone();
+    let (Some(block), Some(body)) = (func.order.block_of(inst), func.regions(inst).next()) else {
+        return;
+    };
+    let list = func.order.insts(body).to_vec();
+    let Some((&end, list)) = list.split_last() else {
+        return;
+    };
+    let params = func.dfg.blocks[body].params.clone();
+    let (first, step) = (signed(func, data.args[0]), signed(func, data.args[2]));
+    let mut carried: Vec<Value> = data.args[3..].to_vec();
+    let mut maker = Maker::new(func);
+    maker.loc = data.loc;
+    for i in 0..copies {
+        let number = first.unwrap_or(0) + i * step.unwrap_or(0);
+        let number = maker.number(number, maker.func.dfg.ty(params[0]));
+        let mut map: FxHashMap<Value, Value> = FxHashMap::default();
+        map.insert(params[0], number);
+        map.extend(params[1..].iter().copied().zip(carried.iter().copied()));
+        for &inst in list {
+            let copy = copy_of(maker.func, inst, &mut map);
+            maker.made.push(copy);
+        }
+        let next = maker.func.dfg.insts[end].args.iter();
+        carried = next.map(|value| *map.get(value).unwrap_or(value)).collect();
+    }
+    let made = maker.made;
+    for (&result, value) in data.results.iter().zip(carried) {
+        rename_uses(func, result, value);
+    }
+    func.order.insert_before(inst, &made);
+    let mut outer = func.order.insts(block).to_vec();
+    outer.retain(|&other| other != inst);
+    func.order.replace(block, outer);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unroll_loops;
+    use crate::ir::attrs::Attrs;
+    use crate::ir::ops::TileOp;
+    use crate::settings::Target;
+    use crate::tile::testing::parse;
+
+    /// What becomes of the loop from `lo` to `hi` in steps of 64 in another one, with blocks of so many rows: loops and products.
+    fn left(lo: i32, hi: i32, rows: u32, target: Target) -> [usize; 2] {
+        let mut func = parse(&format!(
+            "kernel @k(v0: i32, v1: ptr<f16>[{rows},64], v2: ptr<f16>[64,{rows}]) warps(4) {{
+            block0:
+                v3 = const {{value = 0}} : i32
+                v4 = const {{value = 1}} : i32
+                v5 = const {{value = {lo}}} : i32
+                v6 = const {{value = {hi}}} : i32
+                v7 = const {{value = 64}} : i32
+                v8 = const {{value = 0.0}} : f32[{rows},{rows}]
+                v9 = for v3, v0, v4, v8 : f32[{rows},{rows}] {{
+                block1(v10: i32, v11: f32[{rows},{rows}]):
+                    v12 = for v5, v6, v7, v11 : f32[{rows},{rows}] {{
+                    block2(v13: i32, v14: f32[{rows},{rows}]):
+                        v20 = splat v13 : i32[{rows},64]
+                        v15 = addptr v1, v20 : ptr<f16>[{rows},64]
+                        v16 = load v15 : f16[{rows},64]
+                        v21 = splat v13 : i32[64,{rows}]
+                        v17 = addptr v2, v21 : ptr<f16>[64,{rows}]
+                        v18 = load v17 : f16[64,{rows}]
+                        v19 = dot v16, v18, v14 {{precision = ieee}} : f32[{rows},{rows}]
+                        yield v19
+                    }}
+                    yield v12
+                }}
+                return
+            }}"
+        ));
+        unroll_loops(&mut func, target);
+        [TileOp::For, TileOp::Dot].map(|op| func.insts_with(op).count())
+    }
+
+    #[test]
+    fn loops_of_few_iterations_are_written_out_in_others() {
+        let of = |hi| left(0, hi, 64, Target::SM_90A);
+        assert_eq!(of(64), [1, 1]);
+        assert_eq!(of(65), [1, 2]);
+        assert_eq!(of(256), [1, 4]);
+        assert_eq!(of(257), [2, 1]);
+        assert_eq!(left(-64, 64, 64, Target::SM_90A), [1, 2]);
+        // None is dropped elsewhere.
+        assert_eq!(of(0), [2, 1]);
+    }
+
+    #[test]
+    fn there_is_room_for_three_iterations_of_the_loop_around() {
+        assert_eq!(left(0, 128, 128, Target::SM_90A), [1, 2]);
+        assert_eq!(left(0, 192, 128, Target::SM_90A), [2, 1]);
+        assert_eq!(left(0, 128, 128, Target::SM_80), [2, 1]);
+    }
+
+    #[test]
+    fn counters_are_constants_and_sums_go_from_copy_to_copy() {
+        let mut func = parse(
+            "kernel @k(v0: i32, v1: ptr<i32>) warps(1) {
+            block0:
+                v2 = const {value = -3} : i32
+                v3 = const {value = 2} : i32
+                v4 = const {value = 5} : i32
+                v5, v6 = for v2, v3, v4, v0, v4 : i32, i32 {
+                block1(v7: i32, v8: i32, v9: i32):
+                    v10 = iadd v8, v7 : i32
+                    yield v9, v10
+                }
+                store v1, v6
+                return
+            }",
+        );
+        assert_eq!(unroll_loops(&mut func, Target::SM_80), 1);
+        assert_eq!(func.insts_with(TileOp::For).count(), 0);
+        let (_, store) = func.insts_with(TileOp::Store).next().expect("it stays");
+        let sum = func.dfg.def_inst(func.dfg.insts[store].args[1]);
+        let sum = &func.dfg.insts[sum.expect("a sum")];
+        let added = func.dfg.def_inst(sum.args[1]).expect("a constant");
+        assert_eq!((sum.op, sum.args[0]), (TileOp::Iadd, func.params()[0]));
+        assert_eq!(func.dfg.insts[added].value(), Some(&0xFFFF_FFFD));
+    }
+}
