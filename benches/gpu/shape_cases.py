@@ -15,6 +15,7 @@ WEIGHTS = [(128, 256, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 4), (12
 # The same with the parts of K.
 FEW_WEIGHTS = [(16, 64, 128, 4, 4, 4), (16, 128, 128, 4, 4, 3), (16, 64, 128, 2, 4, 5), (16, 64, 256, 4, 4, 3), (16, 32, 128, 4, 4, 4), (16, 64, 64, 4, 4, 6),
                (16, 32, 128, 1, 4, 5), (16, 64, 256, 1, 4, 3)]
+NESTED = [(128, 128, 64, 8, 3), (128, 128, 64, 4, 3), (64, 128, 64, 4, 4), (128, 128, 64, 8, 4), (128, 128, 32, 4, 4), (256, 128, 64, 8, 3)]
 DECODE = [(64, 1024, 4, 3), (64, 2048, 4, 3), (128, 1024, 4, 2), (64, 1024, 4, 2), (32, 1024, 4, 4)]
 
 
@@ -218,6 +219,35 @@ def around_one(t):
     return (0.5 + torch.rand(t["shape"], device="cuda")) * size
 
 
+def group_scaled(m, n, k, group):
+    def expected(t):
+        of = lambda name: matrix(t, name) * matrix(t, f"{name}_scales").repeat_interleave(group, 1)
+        x, w = of("x"), of("weight")
+        return {"out": near(x @ w.T, x.abs() @ w.abs().T, k, t["out"].dtype)}
+    return Case(f"scales of groups of {group} bf16 {m}x{n}x{k}", "scaled.py", "group_scaled_matmul", [B("out", "bf16", (m, n), "poison"), B("x", "bf16", (m, k)),
+                B("weight", "bf16", (n, k)), B("x_scales", "fp32", (m, k // group), small), B("weight_scales", "fp32", (n, k // group), small),
+                N(m), N(n), N(k), C("BM"), C("BN"), C("BK"), C(8), C(group)], lambda c: (cdiv(m, c["BM"]) * cdiv(n, c["BN"]),),
+                configs(("BM", "BN", "BK"), NESTED), expected, 2 * m * n * k)
+
+
+def block_sparse(m, n, k, block, count):
+    rows = [row for row in NESTED if row[1] == 128]
+
+    def table(t):
+        import torch
+        return torch.stack([torch.randperm(k // block, device="cuda")[:count] for _ in range(n // 128)])
+
+    def expected(t):
+        import torch
+        x, w = matrix(t, "x"), matrix(t, "weight")
+        is_kept = torch.zeros((n // 128, k // block), device="cuda", dtype=torch.float64).scatter_(1, t["blocks"].long(), 1)
+        w = w * is_kept.repeat_interleave(128, 0).repeat_interleave(block, 1)
+        return {"out": near(x @ w.T, x.abs() @ w.abs().T, k, t["out"].dtype)}
+    return Case(f"block sparse bf16 {m}x{n}x{k}, {count} blocks of {block}", "sparse.py", "block_sparse", [B("out", "bf16", (m, n), "poison"), B("x", "bf16", (m, k)),
+                B("weight", "bf16", (n, k)), B("blocks", "i32", (n // 128, count), table), N(m), N(n), N(k), N(count), C("BM"), C("BN"), C("BK"), C(block)],
+                lambda c: (cdiv(m, c["BM"]), n // c["BN"]), configs(("BM", "BN", "BK"), rows), expected, 2 * m * n * block * count)
+
+
 def nothing(t):
     """Counts that every launch leaves as it found them."""
     import torch
@@ -354,6 +384,10 @@ def shapes():
         for m in (16, 64, 512, 4096):
             yield weights(m, 4096, 4096, dtype, transposed)
         yield weights(16, 8192, 8192, dtype, transposed)
+    for group in (128, 256):
+        yield group_scaled(4096, 4096, 4096, group)
+    for block in (64, 128):
+        yield block_sparse(4096, 4096, 4096, block, 8)
     for dtype in ("i8", "fp8e4nv"):
         yield cached_attention(64, 4096, 128, dtype)
     for skewed in (False, True):
