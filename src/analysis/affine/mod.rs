@@ -218,7 +218,7 @@ impl<'a> Forms<'a> {
                 match (is_loop, usize::from(index).checked_sub(1)) {
                     (false, _) => None,
                     (true, None) => self.counter(owner),
-                    (true, Some(position)) => self.carried(owner, block, position, value),
+                    (true, Some(position)) => self.carried(owner, position),
                 }
             }
         }
@@ -367,49 +367,74 @@ impl<'a> Forms<'a> {
     }
 
     /// What a loop carries at a position, if it moves on by the same in each iteration.
-    fn carried(
-        &mut self,
-        inst: Inst,
-        body: Block,
-        position: usize,
-        param: Value,
-    ) -> Option<AffineForm> {
+    fn carried(&mut self, inst: Inst, position: usize) -> Option<AffineForm> {
+        let moved = self.moved(inst, position)?;
+        let init = *self.func.dfg.insts[inst].args.get(3 + position)?;
+        let init = self.form(init)?;
+        let moved_so_far = moved.poly.times(&Poly::atom(Atom::Trip(inst)))?;
+        Some(init.join(&moved, init.poly.plus(&moved_so_far)?))
+    }
+
+    /// By what each iteration of a loop moves on what is carried at a position, if that is always the same: by itself, or by loops in it
+    /// that always run as often.
+    fn moved(&mut self, inst: Inst, position: usize) -> Option<AffineForm> {
         let func = self.func;
+        let body = func.regions(inst).next()?;
+        let param = *func.dfg.blocks[body].params.get(1 + position)?;
         let yielded = &func.dfg.insts[func.order.last(body)?];
         let mut next = *yielded.args.get(position)?;
         let mut moved = AffineForm::default();
         for _ in 0..MAX_STEPS {
             if next == param {
-                let init = *func.dfg.insts[inst].args.get(3 + position)?;
-                let init = self.form(init)?;
-                let moved_so_far = moved.poly.times(&Poly::atom(Atom::Trip(inst)))?;
-                return Some(init.join(&moved, init.poly.plus(&moved_so_far)?));
+                return Some(moved);
             }
-            let step = &func.dfg.insts[func.dfg.def_inst(next)?];
-            let (before, by) = match step.op {
-                TileOp::Iadd if step.args[1] == param => (step.args[1], step.args[0]),
-                TileOp::Iadd | TileOp::Isub | TileOp::Addptr => (step.args[0], step.args[1]),
+            let ValueDef::Result(def, index) = func.dfg.values[next].def else {
+                return None;
+            };
+            let step = &func.dfg.insts[def];
+            let (before, form) = match step.op {
+                TileOp::Iadd if step.args[1] == param => {
+                    (step.args[1], (*self.form(step.args[0])?).clone())
+                }
+                TileOp::Iadd | TileOp::Isub | TileOp::Addptr => {
+                    let mut form = (*self.form(step.args[1])?).clone();
+                    if step.op == TileOp::Isub {
+                        form.poly = form.poly.scaled(-1)?;
+                    }
+                    if step.op == TileOp::Addptr && func.dfg.ty(step.args[1]).elem != Elem::I64 {
+                        form.exact.push(step.args[1]);
+                    }
+                    (step.args[0], form)
+                }
                 TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => {
                     next = step.args[0];
                     continue;
                 }
+                TileOp::For => {
+                    let index = usize::from(index);
+                    let mut form = self.moved(def, index)?;
+                    form.poly = form.poly.scaled(self.iterations(def)?)?;
+                    (*step.args.get(3 + index)?, form)
+                }
                 _ => return None,
             };
-            let form = self.form(by)?;
             if !form.clamps.is_empty() || form.poly.atoms().any(|atom| self.varies(atom, inst)) {
                 return None;
             }
-            let poly = match step.op {
-                TileOp::Isub => moved.poly.minus(&form.poly)?,
-                _ => moved.poly.plus(&form.poly)?,
-            };
+            let poly = moved.poly.plus(&form.poly)?;
             moved = moved.join(&form, poly);
-            if step.op == TileOp::Addptr && func.dfg.ty(by).elem != Elem::I64 {
-                moved.exact.push(by);
-            }
             next = before;
         }
         None
+    }
+
+    /// How often a loop runs, if that is known and not never.
+    fn iterations(&mut self, inst: Inst) -> Option<i64> {
+        let func = self.func;
+        let mut number = |i: usize| self.form(func.dfg.insts[inst].args[i])?.poly.number();
+        let (lo, hi, step) = (number(0)?, number(1)?, number(2).filter(|&step| step > 0)?);
+        let distance = hi.checked_sub(lo).filter(|&distance| distance > 0)?;
+        Some((distance - 1) / step + 1)
     }
 
     /// Whether a number may differ from iteration to iteration of a loop.

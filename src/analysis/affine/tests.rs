@@ -278,3 +278,57 @@ fn rows_matter_where_they_flow_to() {
         assert!(rows_matter(matters), "{matters}");
     }
 }
+
+/// A loop that moves `step` on in another one, from `lo` to `hi`; the form of what the inner one carries, and the loops.
+fn nested(lo: i64, hi: &str, step: &str) -> (Option<Poly>, [Inst; 2]) {
+    let text = format!(
+        "kernel @k(v0: ptr<f16>, v1: i32, v2: i32) warps(4) {{
+        block0:
+            v3 = const {{value = 0}} : i32
+            v4 = const {{value = 1}} : i32
+            v5 = const {{value = {lo}}} : i32
+            v6 = const {{value = 100}} : i32
+            v7 = const {{value = 32}} : i32
+            v8 = const {{value = 5}} : i32
+            v9 = for v3, v1, v4, v0 : ptr<f16> {{
+            block1(v10: i32, v11: ptr<f16>):
+                v12 = for v5, {hi}, v7, v11 : ptr<f16> {{
+                block2(v13: i32, v14: ptr<f16>):
+                    v15 = addptr v14, {step} : ptr<f16>
+                    yield v15
+                }}
+                v16 = addptr v12, v8 : ptr<f16>
+                yield v16
+            }}
+            return
+        }}"
+    );
+    let func = parse_tile(&text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let order = ProgramOrder::compute(&func);
+    let loops: Vec<Inst> = func.insts_with(TileOp::For).map(|(_, inst)| inst).collect();
+    let form = Forms::new(&func, &order).form(value(14));
+    let is_of_start = |form: &Rc<AffineForm>| form.base == Some(value(0));
+    let form = form.filter(is_of_start).map(|form| form.poly.clone());
+    (form, [loops[0], loops[1]])
+}
+
+#[test]
+fn what_loops_in_loops_move_on_is_what_all_their_iterations_do() {
+    let (form, [outer, inner]) = nested(0, "v6", "v2");
+    let trips = [outer, inner].map(|inst| Poly::atom(Atom::Trip(inst)));
+    let step = atom(2);
+    // Of 100 numbers each 32nd: four.
+    let each = step.scaled(4).expect("small");
+    let each = each.plus(&Poly::constant(5)).expect("few terms");
+    let parts = [each.times(&trips[0]), step.times(&trips[1])].map(|part| part.expect("small"));
+    assert_eq!(form, Some(sum(&parts)));
+    let (form, [outer, inner]) = nested(99, "v6", "v2");
+    let trips = [outer, inner].map(|inst| Poly::atom(Atom::Trip(inst)));
+    let each = step.plus(&Poly::constant(5)).expect("few terms");
+    let parts = [each.times(&trips[0]), step.times(&trips[1])].map(|part| part.expect("small"));
+    assert_eq!(form, Some(sum(&parts)));
+    // How often the inner one runs, or what it moves on, is not always the same.
+    for (lo, hi, step) in [(100, "v6", "v2"), (0, "v1", "v2"), (0, "v6", "v10")] {
+        assert_eq!(nested(lo, hi, step).0, None, "{lo} {hi} {step}");
+    }
+}
