@@ -239,7 +239,8 @@ impl Hosts {
 
     /// That `a <= b`, as what is left to check: nothing if that is always so. None if it never is.
     pub fn le(&self, a: Host, b: Host) -> Option<Option<Le>> {
-        if a == b || self.most(a) <= self.least(b) {
+        let is_smaller_of = matches!(self.node(a), Node::Min(x, y) if x == b || y == b);
+        if a == b || is_smaller_of || self.most(a) <= self.least(b) {
             return Some(None);
         }
         (self.least(a) <= self.most(b)).then_some(Some((a, b)))
@@ -263,6 +264,8 @@ mod tests {
         assert_eq!(hosts.add(last, one), programs);
         let n = hosts.param(Value::from_u32(1), 32);
         assert_eq!(hosts.le(one, n), Some(Some((one, n))));
+        let smaller = hosts.min(one, n);
+        assert_eq!(hosts.le(smaller, n), Some(None));
         let many = hosts.number(1 << 40);
         assert_eq!(hosts.le(many, n), None);
         let sum = hosts.add(n, one);

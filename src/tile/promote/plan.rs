@@ -581,12 +581,13 @@ impl Planner<'_, '_> {
         })
     }
 
-    /// Requires rows of a box not to overlap: whose element would be the last to be written there?
+    /// Requires rows of a box, up to where they end, not to overlap: whose element would be the last to be written there?
     fn apart(&mut self, dims: &[Dim]) -> Result<(), Refused> {
         let Some((unit, outer)) = dims.split_last() else {
             return Ok(());
         };
         let row = self.reach.hosts.number(i64::from(unit.tile));
+        let row = self.reach.hosts.min(row, unit.extent);
         for dim in outer.iter().filter(|dim| dim.tile > 1) {
             self.require(row, dim.stride, Refusal::StrideSign)?;
         }

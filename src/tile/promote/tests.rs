@@ -41,6 +41,10 @@ fn maps_are_for_launches_that_meet_their_conditions() {
     let fits = [48, 32, 48, 64, 32, 32];
     assert_eq!(run(&after, fits), run(&before, fits));
     assert!(run(&before, fits).is_ok());
+    // Rows of the result that end where the next one begins, in boxes that are wider.
+    let narrow = [48, 16, 48, 64, 32, 16];
+    assert_eq!(run(&after, narrow), run(&before, narrow));
+    assert!(run(&before, narrow).is_ok());
     let is_refused = |numbers: [i64; 6]| run(&after, numbers) == Err(InterpErrorKind::NoMap);
     // A sum over nothing, whose maps would have no elements.
     assert!(is_refused([48, 32, 0, 64, 32, 32]));
