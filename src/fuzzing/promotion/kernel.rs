@@ -82,6 +82,10 @@ impl Kernel {
         let text = match random.weighted(&[8, 1, 1]) {
             0 => {
                 let text = by_pointers(random, &types, block);
+                let text = match Random::new(weights.clone().bits()).chance(20) {
+                    true => nested(&mut weights.clone(), &text, block[2]),
+                    false => text,
+                };
                 match types.factor {
                     Scalar::F16 | Scalar::Bf16 if weights.chance(35) => {
                         right = weights.pick(&[types.factor, Scalar::I8, Scalar::I32]);
@@ -393,6 +397,40 @@ fn by_pointers(random: &mut Random, types: &Types, block: [i32; 3]) -> String {
     end(random, &mut lines, types);
     store(random, &mut lines, &base);
     lines.0
+}
+
+/// The kernel with its walk along the sum in two loops, the inner one of a few iterations, if masks bound both factors.
+fn nested(random: &mut Random, text: &str, step: i32) -> String {
+    let of_loop = format!("    for it in range(0, tl.cdiv(K, {step})):");
+    let is_bounded = |line: &&str| line.contains("K - it");
+    let loads = text.lines().filter(|line| line.contains("x = tl.load("));
+    if !text.contains(&of_loop) || loads.filter(is_bounded).count() < 2 {
+        return text.to_owned();
+    }
+    let count = random.pick(&[1, 2, 2, 3, 4, 5]);
+    let mut lines = Vec::new();
+    let mut is_inside = false;
+    for line in text.lines() {
+        if line == of_loop {
+            is_inside = true;
+            lines.push(format!(
+                "    for io in range(0, tl.cdiv(K, {})):",
+                count * step
+            ));
+            lines.push(match random.chance(70) {
+                true => format!("        for ii in range({count}):"),
+                false => format!("        for ii in tl.range(0, {count}, num_stages=3):"),
+            });
+            lines.push(format!("            it = io * {count} + ii"));
+            continue;
+        }
+        is_inside &= line.starts_with("        ");
+        lines.push(match is_inside {
+            true => format!("    {line}"),
+            false => line.to_owned(),
+        });
+    }
+    lines.into_iter().map(|line| line + "\n").collect()
 }
 
 /// The kernel with a right factor that is computed from what is loaded: the same numbers, bytes, or words along the sum; with factors that
