@@ -1,8 +1,8 @@
 """Products with weights that are made floats where they are used, the right operand, as inference engines write them.
 
 x is M x K of f16 or bf16, out M x N. The weights are bytes (integers or fp8) with a scale for each column; or four bits, eight of them
-in a word along K, with scales and zeros for each group of G rows; or mxfp4, two numbers (e2m1) in a byte along K and a power of two for
-each 32 of them.
+in a word along K, with scales, of the type of x, and zeros for each group of G rows; or mxfp4, two numbers (e2m1) in a byte along K and
+a power of two for each 32 of them.
 
 A product of few rows has few blocks, and PARTS programs share each: every one of them sums a part of K into `parts` (PARTS x M x N, f32), and
 the last to come adds these up. `counts` has a zero for each block, before and after. With PARTS = 1 neither is read.

@@ -13,7 +13,7 @@
 //! shares scales, a block of a table) would fill and drain a pipeline for each of these: with copies of it the loop around it is the
 //! one that is pipelined, if shared memory has room for three of its iterations.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::edit::{copy_of, rename_uses, signed};
 use super::maker::Maker;
@@ -25,6 +25,9 @@ use crate::settings::Target;
 
 /// Most copies of what a loop repeats.
 const MOST_COPIES: i64 = 4;
+
+/// Most products that a loop of several iterations becomes.
+const MOST_PRODUCTS: usize = 8;
 
 /// Iterations of the loop around it that shared memory must have room for.
 const STAGES: u64 = 3;
@@ -56,34 +59,79 @@ fn iterations(func: &TileFunction, inst: Inst) -> Option<i64> {
     Some((distance - 1) / step + 1)
 }
 
-/// Whether a loop multiplies in another one that is then better pipelined.
+/// Whether a loop multiplies what it loads in another one that is then better pipelined.
 fn pays(func: &TileFunction, inst: Inst, copies: u64, target: Target) -> bool {
     let order = ProgramOrder::compute(func);
-    let Some(block) = func.order.block_of(inst) else {
+    let (Some(block), Some(body)) = (func.order.block_of(inst), func.regions(inst).next()) else {
         return false;
     };
     let is_loop = |owner: Inst| matches!(func.dfg.insts[owner].op, TileOp::For | TileOp::While);
-    let Some(body) = func.regions(inst).next() else {
-        return false;
-    };
-    let list = func.order.insts(body);
-    let multiplies = list.iter().any(|&i| func.dfg.insts[i].is_product());
-    let bytes = copies * loaded(func, body) + loaded(func, block);
-    multiplies
-        && order.owner(block).is_some_and(is_loop)
+    let mut inside = Matrices::default();
+    inside.look(func, body);
+    let mut around = Matrices::default();
+    let others = func.order.insts(block).iter();
+    others
+        .filter(|&&other| other != inst)
+        .for_each(|&other| around.look_at(func, other));
+    let bytes = copies * inside.bytes(func) + around.bytes(func);
+    order.owner(block).is_some_and(is_loop)
+        && inside.loads > 0
+        && (1..=MOST_PRODUCTS).contains(&(inside.products * copies as usize))
         && STAGES * bytes <= u64::from(target.shared_limit())
 }
 
-/// Bytes of the matrices that a block loads.
-fn loaded(func: &TileFunction, block: Block) -> u64 {
-    let loads = func.order.insts(block).iter().filter_map(|&inst| {
+/// What products and loads ask of shared memory at most: each matrix that is loaded or multiplied may stand there.
+#[derive(Default)]
+struct Matrices {
+    values: FxHashSet<Value>,
+    loads: usize,
+    products: usize,
+}
+
+impl Matrices {
+    /// What is in a block and in regions in it.
+    fn look(&mut self, func: &TileFunction, block: Block) {
+        for &inst in func.order.insts(block) {
+            self.look_at(func, inst);
+        }
+    }
+
+    fn look_at(&mut self, func: &TileFunction, inst: Inst) {
         let data = &func.dfg.insts[inst];
-        let is_load = matches!(data.op, TileOp::Load | TileOp::TensorLoad);
-        let ty = func.dfg.ty(*data.results.first().filter(|_| is_load)?);
-        let bytes = ty.shape.elements() as u64 * u64::from(ty.elem.bytes());
-        (ty.shape.rank() > 1).then_some(bytes)
-    });
-    loads.sum()
+        match data.op {
+            TileOp::Load | TileOp::TensorLoad if func.dfg.ty(data.results[0]).shape.rank() > 1 => {
+                self.loads += 1;
+                self.values.insert(data.results[0]);
+            }
+            _ if data.is_product() => {
+                self.products += 1;
+                let operands = data.args.iter().take(2);
+                self.values
+                    .extend(operands.map(|&operand| unturned(func, operand)));
+            }
+            _ => {}
+        }
+        for region in func.regions(inst) {
+            self.look(func, region);
+        }
+    }
+
+    fn bytes(&self, func: &TileFunction) -> u64 {
+        let types = self.values.iter().map(|&value| func.dfg.ty(value));
+        types
+            .map(|ty| ty.shape.elements() as u64 * u64::from(ty.elem.bytes()))
+            .sum()
+    }
+}
+
+/// What a matrix is before its dimensions are exchanged.
+fn unturned(func: &TileFunction, mut value: Value) -> Value {
+    while let Some(inst) = func.dfg.def_inst(value)
+        && func.dfg.insts[inst].op == TileOp::Permute
+    {
+        value = func.dfg.insts[inst].args[0];
+    }
+    value
 }
 
 /// Puts copies of what a loop repeats in its place.
@@ -182,6 +230,57 @@ mod tests {
         assert_eq!(left(0, 128, 128, Target::SM_90A), [1, 2]);
         assert_eq!(left(0, 192, 128, Target::SM_90A), [2, 1]);
         assert_eq!(left(0, 128, 128, Target::SM_80), [2, 1]);
+    }
+
+    #[test]
+    fn what_products_ask_for_counts_wherever_it_comes_from() {
+        // Of two loops of four iterations in another one, the inner one alone.
+        let depths = |loaded: &str, args: &str, inner: &str| {
+            let mut func = parse(&format!(
+                "kernel @k(v0: i32, v1: ptr<f16>[64,64], v2: i1) warps(4) {{
+                block0:
+                    v3 = const {{value = 0}} : i32
+                    v4 = const {{value = 1}} : i32
+                    v5 = const {{value = 4}} : i32
+                    v6 = const {{value = 0.0}} : f32[64,64]
+                    v7 = const {{value = 0.0}} : f16[64,64]
+                    v20 = load v1 : f16[64,64]
+                    v8 = for v3, v0, v4, v6 : f32[64,64] {{
+                    block1(v9: i32, v10: f32[64,64]):
+                        v11 = for v3, v5, v4, v10 : f32[64,64] {{
+                        block2(v12: i32, v13: f32[64,64]):
+                            v14 = for v3, {inner}, v4, v13 : f32[64,64] {{
+                            block3(v15: i32, v16: f32[64,64]):
+                                {loaded}
+                                v18 = dot {args}, v16 {{precision = ieee}} : f32[64,64]
+                                yield v18
+                            }}
+                            yield v14
+                        }}
+                        yield v11
+                    }}
+                    return
+                }}"
+            ));
+            unroll_loops(&mut func, Target::SM_90A);
+            [TileOp::For, TileOp::Dot].map(|op| func.insts_with(op).count())
+        };
+        let plain = "v17 = load v1 : f16[64,64]";
+        assert_eq!(depths(plain, "v17, v17", "v5"), [2, 4]);
+        assert_eq!(depths(plain, "v17, v17", "v4"), [1, 4]);
+        // In a branch, with a sum of it besides: 24 KB, of which there is no room for twelve.
+        let in_branch = "v17 = if v2 : f16[64,64] {
+                block4:
+                    v19 = load v1 : f16[64,64]
+                    yield v19
+                } {
+                block5:
+                    yield v7
+                }
+                v21 = fadd v17, v17 : f16[64,64]";
+        assert_eq!(depths(in_branch, "v17, v21", "v5"), [3, 1]);
+        // Nothing is loaded, and no pipeline filled.
+        assert_eq!(depths("", "v20, v20", "v5"), [3, 1]);
     }
 
     #[test]
