@@ -30,8 +30,8 @@ pub(super) enum CarriedForm {
         parts: Parts,
         zeros: SmallVec<[u32; 4]>,
     },
-    /// A pack with one element per register.
-    Pack { count: usize },
+    /// A pack with one element per register, with this many low bits zero in each.
+    Pack { count: usize, zeros: u32 },
 }
 
 /// The test at the end of a counted loop: whether the next number is one of it. The next number may wrap; the assembler unrolls
@@ -75,7 +75,12 @@ impl CarriedForm {
                     *zeros = (*zeros).min(*known);
                 }
             }
-            (_, CarriedForm::Pack { .. }) => self.clone_from(known),
+            (CarriedForm::Pack { zeros, .. }, CarriedForm::Pack { zeros: known, .. }) => {
+                *zeros = (*zeros).min(*known);
+            }
+            (_, &CarriedForm::Pack { count, .. }) => {
+                *self = CarriedForm::Pack { count, zeros: 0 };
+            }
             _ => {}
         }
     }
@@ -111,7 +116,7 @@ impl Expander<'_> {
             {
                 Some(found.bases.iter().copied().collect())
             }
-            (CarriedForm::Pack { count }, _) => {
+            (CarriedForm::Pack { count, .. }, _) => {
                 Some(ValueList::from_slice(&[self.pack_of(expanded, *count)?]))
             }
             _ => None,
@@ -139,6 +144,14 @@ impl Expander<'_> {
             }
             _ => CarriedForm::Pack {
                 count: self.registers(ty)?,
+                zeros: match init {
+                    // A zero tells nothing of what follows: sums begin with it.
+                    Expanded::Pack(value) if indexes => {
+                        let zeros = self.bits.trailing_zeros(*value);
+                        if zeros < ty.elem.bits() { zeros } else { 0 }
+                    }
+                    _ => 0,
+                },
             },
         })
     }
@@ -148,6 +161,7 @@ impl Expander<'_> {
         let Some(values) = self.travelling(form, next)? else {
             *form = CarriedForm::Pack {
                 count: self.registers(ty)?,
+                zeros: 0,
             };
             return Ok(true);
         };
@@ -160,13 +174,14 @@ impl Expander<'_> {
             }
         };
         match form {
-            CarriedForm::Uniform { zeros } => lower(zeros, values[0], &self.bits),
+            CarriedForm::Uniform { zeros } | CarriedForm::Pack { zeros, .. } => {
+                lower(zeros, values[0], &self.bits);
+            }
             CarriedForm::Parts { zeros, .. } => {
                 for (zeros, &value) in zeros.iter_mut().zip(&values) {
                     lower(zeros, value, &self.bits);
                 }
             }
-            CarriedForm::Pack { .. } => {}
         }
         Ok(changed)
     }
@@ -180,7 +195,7 @@ impl Expander<'_> {
                 .iter()
                 .map(|_| ThreadType::scalar(ty.elem))
                 .collect(),
-            CarriedForm::Pack { count } => [ThreadType::pack(ty.elem, *count as u16)]
+            CarriedForm::Pack { count, .. } => [ThreadType::pack(ty.elem, *count as u16)]
                 .into_iter()
                 .collect(),
         }
@@ -205,7 +220,7 @@ impl Expander<'_> {
                     regs: parts.regs.clone(),
                 })
             }
-            CarriedForm::Pack { .. } => Expanded::Pack(take(&mut self.bits, 0)),
+            CarriedForm::Pack { zeros, .. } => Expanded::Pack(take(&mut self.bits, *zeros)),
         }
     }
 
@@ -603,7 +618,21 @@ mod tests {
             matches!(first, CarriedForm::Uniform { zeros: 1 }),
             "{first:?}"
         );
-        first.limit(&CarriedForm::Pack { count: 2 });
-        assert!(matches!(first, CarriedForm::Pack { count: 2 }), "{first:?}");
+        first.limit(&CarriedForm::Pack { count: 2, zeros: 3 });
+        assert!(
+            matches!(first, CarriedForm::Pack { count: 2, zeros: 0 }),
+            "{first:?}"
+        );
+        let mut first = CarriedForm::Pack { count: 2, zeros: 3 };
+        for (known, least) in [(7, 3), (2, 2)] {
+            first.limit(&CarriedForm::Pack {
+                count: 2,
+                zeros: known,
+            });
+            assert!(
+                matches!(first, CarriedForm::Pack { count: 2, zeros } if zeros == least),
+                "{first:?}"
+            );
+        }
     }
 }

@@ -67,6 +67,45 @@ fn bytes_become_operands_several_at_a_time() {
     }
 }
 
+/// Rows of keys and values that a list names.
+const LISTED: &str = "\
+import triton
+import triton.language as tl
+
+@triton.jit
+def listed(out, q, k, v, rows, S):
+    m = tl.arange(0, 64)
+    d = tl.arange(0, 64)
+    a = tl.load(q + m[:, None] * 64 + d[None, :])
+    acc = tl.zeros((64, 64), dtype=tl.float32)
+    largest = tl.full((64,), -1e30, dtype=tl.float32)
+    for start in range(0, S, 64):
+        n = tl.load(rows + start + tl.arange(0, 64))
+        scores = tl.dot(a, tl.load(k + n[None, :] * 64 + d[:, None]))
+        now = tl.maximum(largest, tl.max(scores, 1))
+        p = tl.exp2(scores - now[:, None])
+        acc = tl.dot(p.to(a.dtype), tl.load(v + n[:, None] * 64 + d[None, :]), acc * tl.exp2(largest - now)[:, None])
+        largest = now
+    tl.store(out + m[:, None] * 64 + d[None, :], acc)
+";
+
+/// Places in memory that a loop carries from iteration to iteration are known to be multiples of a row, so that copies are wide.
+#[test]
+fn places_that_a_loop_carries_are_aligned() {
+    let signature = "*fp32:16, *fp16:16, *fp16:16, *fp16:16, *i32:16, i32:16";
+    let module = Module::parse("listed.py", LISTED).expect("the file parses");
+    let args = parse_signature(signature).expect("the signature parses");
+    let mut spec = Specialization::new(args, Target::SM_90A);
+    (spec.num_warps, spec.num_stages) = (4, Some(3));
+    let kernel = module.lower(Some("listed"), &spec).expect("it is right");
+    let kernel = compile(&kernel.func, Target::SM_90A, &Options::DEFAULT).expect("it compiles");
+    ptxas::assemble(&kernel.ptx, "sm_90a");
+    let ptx = kernel.ptx;
+    assert!(ptx.contains("cp.async"));
+    let narrow = ["ld.global.b16", "ld.global.u16", "st.shared.b16"];
+    assert_eq!(narrow.map(|op| ptx.matches(op).count()), [0; 3]);
+}
+
 /// A right operand of words that stands the wrong way around becomes a left one, in registers, of the transposed product: nothing goes
 /// through a second block, and no access is of a single word.
 #[test]
