@@ -6,6 +6,7 @@ pub(crate) mod atomic;
 pub mod axis;
 pub mod cfg;
 pub mod computed;
+pub(crate) mod constants;
 pub mod demand;
 pub mod depends;
 pub mod domtree;

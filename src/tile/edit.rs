@@ -6,6 +6,7 @@
 use cranelift_entity::{SecondaryMap, packed_option::PackedOption};
 use rustc_hash::FxHashMap;
 
+pub(super) use crate::analysis::constants::signed;
 use crate::analysis::program::{ProgramOrder, WalkStep};
 use crate::ir::attrs::{Attr, Attrs, make};
 use crate::ir::dfg::{InstData, SourceLoc};
@@ -115,14 +116,6 @@ pub(super) fn rename_uses(func: &mut TileFunction, old: Value, new: Value) {
                 .map_uses(inst, |value| if value == old { new } else { value });
         }
     }
-}
-
-/// The number that a scalar is.
-pub(super) fn signed(func: &TileFunction, value: Value) -> Option<i64> {
-    let data = &func.dfg.insts[func.dfg.def_inst(value)?];
-    let bits = func.dfg.ty(value).elem.bits();
-    let raw = *data.value()?;
-    Some((raw << (64 - bits)) as i64 >> (64 - bits))
 }
 
 /// Collects what an instruction and its regions read.

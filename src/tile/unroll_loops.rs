@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::edit::{copy_of, rename_uses, signed};
 use super::maker::Maker;
+use crate::analysis::constants::iterations;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
@@ -48,15 +49,6 @@ pub fn unroll_loops(func: &mut TileFunction, target: Target) -> usize {
         }
     }
     count
-}
-
-/// How often a loop runs, if that is known and not never.
-fn iterations(func: &TileFunction, inst: Inst) -> Option<i64> {
-    let args = &func.dfg.insts[inst].args;
-    let [lo, hi, step] = [0, 1, 2].map(|i| signed(func, args[i]));
-    let (lo, hi, step) = (lo?, hi?, step.filter(|&step| step > 0)?);
-    let distance = hi.checked_sub(lo).filter(|&distance| distance > 0)?;
-    Some((distance - 1) / step + 1)
 }
 
 /// Whether a loop multiplies what it loads in another one that is then better pipelined.

@@ -23,6 +23,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
+use super::constants::iterations;
 use super::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::dfg::{InstData, ValueDef};
@@ -413,7 +414,7 @@ impl<'a> Forms<'a> {
                 TileOp::For => {
                     let index = usize::from(index);
                     let mut form = self.moved(def, index)?;
-                    form.poly = form.poly.scaled(self.iterations(def)?)?;
+                    form.poly = form.poly.scaled(iterations(func, def)?)?;
                     (*step.args.get(3 + index)?, form)
                 }
                 _ => return None,
@@ -426,15 +427,6 @@ impl<'a> Forms<'a> {
             next = before;
         }
         None
-    }
-
-    /// How often a loop runs, if that is known and not never.
-    fn iterations(&mut self, inst: Inst) -> Option<i64> {
-        let func = self.func;
-        let mut number = |i: usize| self.form(func.dfg.insts[inst].args[i])?.poly.number();
-        let (lo, hi, step) = (number(0)?, number(1)?, number(2).filter(|&step| step > 0)?);
-        let distance = hi.checked_sub(lo).filter(|&distance| distance > 0)?;
-        Some((distance - 1) / step + 1)
     }
 
     /// Whether a number may differ from iteration to iteration of a loop.
