@@ -82,8 +82,9 @@ impl Kernel {
         let text = match random.weighted(&[8, 1, 1]) {
             0 => {
                 let text = by_pointers(random, &types, block);
-                let text = match Random::new(weights.clone().bits()).chance(20) {
-                    true => nested(&mut weights.clone(), &text, block[2]),
+                let mut nests = Random::new(weights.clone().bits());
+                let text = match nests.chance(20) {
+                    true => nested(&mut nests, &text, block[2]),
                     false => text,
                 };
                 match types.factor {
@@ -458,22 +459,22 @@ fn computed(random: &mut Random, text: &str, loaded: Scalar) -> String {
         false => String::new(),
     };
     let factor = format!("({}).to(ax.dtype){share}", scaled.replace("{}", &factor));
-    let words = Words::new(&mut random, run);
+    let quotient = quotient(&mut random, run);
     let jumps = random.chance(30);
     let is_promised = random.chance(25);
     let mut lines = Vec::new();
     for line in text.lines() {
-        let words_of = line.trim_start();
-        let indent = &line[..line.len() - words_of.len()];
+        let trimmed = line.trim_start();
+        let indent = &line[..line.len() - trimmed.len()];
         let line = match loaded == Scalar::I32 {
-            true if words_of.starts_with("b = ") => words.addresses(line),
-            true if words_of.starts_with("b += ") => match line.split_once(" * ") {
+            true if trimmed.starts_with("b = ") => by_words(line, &quotient),
+            true if trimmed.starts_with("b += ") => match line.split_once(" * ") {
                 Some((distance, stride)) => format!("{distance} // {run} * {stride}"),
                 None => format!("{line} // {run}"),
             },
             _ => line.to_owned(),
         };
-        let starts = |what: &str| words_of.starts_with(what);
+        let starts = |what: &str| trimmed.starts_with(what);
         if starts("bx = ") && loaded.format().is_none() {
             let line = line.replace("other=0.0", "other=0");
             lines.push(line.replace("other=1.0", "other=1"));
@@ -502,39 +503,32 @@ fn computed(random: &mut Random, text: &str, loaded: Scalar) -> String {
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-/// How the word of an index is written that shares it with those beside it.
-struct Words {
-    quotient: String,
+/// How the word of an index is written, `{}`, that shares it with those beside it.
+fn quotient(random: &mut Random, run: i32) -> String {
+    let quotients = [
+        format!("({{}} // {run})"),
+        format!("({{}} // {run})"),
+        format!("({{}} >> {})", run.trailing_zeros()),
+        format!("(({{}}).to(tl.uint32) // {run}).to(tl.int32)"),
+        format!("(({{}}).to(tl.uint32) % 512 // {run}).to(tl.int32)"),
+        format!("({{}} % 256 // {run})"),
+    ];
+    let at = random.below(quotients.len());
+    quotients.into_iter().nth(at).unwrap_or_default()
 }
 
-impl Words {
-    fn new(random: &mut Random, run: i32) -> Words {
-        let quotients = [
-            format!("({{}} // {run})"),
-            format!("({{}} // {run})"),
-            format!("({{}} >> {})", run.trailing_zeros()),
-            format!("(({{}}).to(tl.uint32) // {run}).to(tl.int32)"),
-            format!("(({{}}).to(tl.uint32) % 512 // {run}).to(tl.int32)"),
-            format!("({{}} % 256 // {run})"),
-        ];
-        let at = random.below(quotients.len());
-        let quotient = quotients.into_iter().nth(at).unwrap_or_default();
-        Words { quotient }
-    }
-
-    /// Addresses of words that indices along the sum share.
-    fn addresses(&self, line: &str) -> String {
-        let Some((before, behind)) = line.split_once("[:, None]") else {
-            return line.to_owned();
-        };
-        let start = match before.ends_with(')') {
-            true => before.rfind('('),
-            false => before.rfind(' ').map(|space| space + 1),
-        };
-        let (base, index) = before.split_at(start.unwrap_or(0));
-        let word = self.quotient.replace("{}", index);
-        format!("{base}{word}[:, None]{behind}")
-    }
+/// Addresses of words that indices along the sum share.
+fn by_words(line: &str, quotient: &str) -> String {
+    let Some((before, behind)) = line.split_once("[:, None]") else {
+        return line.to_owned();
+    };
+    let start = match before.ends_with(')') {
+        true => before.rfind('('),
+        false => before.rfind(' ').map(|space| space + 1),
+    };
+    let (base, index) = before.split_at(start.unwrap_or(0));
+    let word = quotient.replace("{}", index);
+    format!("{base}{word}[:, None]{behind}")
 }
 
 /// What becomes of the sums.
