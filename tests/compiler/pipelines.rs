@@ -682,15 +682,20 @@ fn small_boxes_come_beside_large_ones() {
     }
 }
 
-/// A kernel of a text, on sm_90a with four warps.
-fn on_hopper(path: &str, text: &str, name: &str, signature: &str, stages: u8) -> String {
+/// A kernel of a text for sm_90a, with so many warps and stages.
+pub(crate) fn on_hopper(
+    (path, text): (&str, &str),
+    name: &str,
+    signature: &str,
+    (num_warps, stages): (u32, u8),
+) -> String {
     let module = Module::parse(path, text).expect("the file parses");
     let args = parse_signature(signature).expect("the signature parses");
     let mut spec = Specialization::new(args, Target::SM_90A);
-    (spec.num_warps, spec.num_stages) = (4, Some(stages));
+    (spec.num_warps, spec.num_stages) = (num_warps, Some(stages));
     let kernel = module.lower(Some(name), &spec);
     let ptx = compiled(&kernel.expect("it is right"), Target::SM_90A).ptx;
-    assert!(ptx.contains("wgmma.mma_async"), "four warps multiply");
+    assert!(ptx.contains("wgmma.mma_async"), "warpgroups multiply");
     ptx
 }
 
@@ -707,7 +712,7 @@ fn computed_operands_are_in_registers_if_there_are_enough() {
         let signature = format!(
             "*fp16:16, *fp32:16, *i32:16, *fp16:16, *i8:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, i32:1, {blocks}, 8, 1"
         );
-        let ptx = on_hopper(path, &text, "byte_weights", &signature, 2);
+        let ptx = on_hopper((path, &text), "byte_weights", &signature, (4, 2));
         let mut products = ptx.lines().filter(|line| line.contains("wgmma.mma_async"));
         assert!(
             products.all(|line| line.contains("}, {") == expected),
@@ -723,7 +728,7 @@ fn small_boxes_do_not_come_alone() {
     let text = std::fs::read_to_string(path).expect("the examples are there");
     let signature =
         "*fp32:16, *fp16:16, *u16:16, *fp16:16, *u8:16, i32:16, i32:16, i32:16, 128, 16, 64, 4";
-    let ptx = on_hopper(path, &text, "int4_matmul", signature, 3);
+    let ptx = on_hopper((path, &text), "int4_matmul", signature, (4, 3));
     assert!(!ptx.contains("mbarrier::complete_tx"));
 }
 
@@ -749,7 +754,7 @@ def scaled(out, x, weight, scales, K):
 fn a_few_numbers_have_an_iteration_more_to_arrive() {
     for (stages, is_held) in [(2, false), (3, true)] {
         let signature = "*fp32:16, *fp16:16, *fp16:16, *fp16:16, i32:16";
-        let ptx = on_hopper("scaled.py", SCALED, "scaled", signature, stages);
+        let ptx = on_hopper(("scaled.py", SCALED), "scaled", signature, (4, stages));
         let first = ptx.find("wgmma.mma_async").expect("as was seen");
         let at = |op: &str| ptx[first..].find(op).expect("scales come by registers");
         let (load, store) = (at("ld.global.b16"), at("st.shared.b16"));

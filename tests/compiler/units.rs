@@ -1,6 +1,7 @@
 //! What products by warpgroups ask of operands and registers.
 
 use crate::common::ptxas;
+use crate::pipelines::on_hopper;
 use tilelift::compile::compile;
 use tilelift::front::{Lowered, Module, Specialization, parse_signature};
 use tilelift::settings::{Options, Policy, Target};
@@ -46,23 +47,17 @@ fn what_is_turned_for_units_goes_by_words() {
 fn bytes_become_operands_several_at_a_time() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/attention.py");
     let text = std::fs::read_to_string(path).expect("the examples are there");
-    let module = Module::parse(path, &text).expect("the file parses");
     for (elem, blocks, num_warps) in [
         ("i8", "128, 64, 128", 4),
         ("fp8e4nv", "128, 128, 128", 8),
         ("fp8e5", "64, 64, 64", 4),
     ] {
         let matrices = format!("*fp16:16, *fp16:16, *{elem}:16, *{elem}:16, *fp32:16, *fp32:16");
-        let args = parse_signature(&format!("{matrices}, i32:16, fp32, {blocks}"));
-        let mut spec = Specialization::new(args.expect("the signature parses"), Target::SM_90A);
-        (spec.num_warps, spec.num_stages) = (num_warps, Some(2));
-        let kernel = module.lower(Some("forward_few_bits"), &spec);
-        let kernel = kernel.expect("it is right");
-        let kernel = compile(&kernel.func, Target::SM_90A, &Options::DEFAULT).expect("it compiles");
-        ptxas::assemble(&kernel.ptx, "sm_90a");
-        assert!(kernel.ptx.contains("wgmma.mma_async"), "{elem}");
+        let signature = format!("{matrices}, i32:16, fp32, {blocks}");
+        let kernel = "forward_few_bits";
+        let ptx = on_hopper((path, &text), kernel, &signature, (num_warps, 2));
         let narrow = ["ld.shared.u8", "ld.shared.b8", "st.shared.b16"];
-        let count = narrow.map(|op| kernel.ptx.matches(op).count());
+        let count = narrow.map(|op| ptx.matches(op).count());
         assert_eq!(count, [0; 3], "{elem}");
     }
 }
@@ -93,14 +88,7 @@ def listed(out, q, k, v, rows, S):
 #[test]
 fn places_that_a_loop_carries_are_aligned() {
     let signature = "*fp32:16, *fp16:16, *fp16:16, *fp16:16, *i32:16, i32:16";
-    let module = Module::parse("listed.py", LISTED).expect("the file parses");
-    let args = parse_signature(signature).expect("the signature parses");
-    let mut spec = Specialization::new(args, Target::SM_90A);
-    (spec.num_warps, spec.num_stages) = (4, Some(3));
-    let kernel = module.lower(Some("listed"), &spec).expect("it is right");
-    let kernel = compile(&kernel.func, Target::SM_90A, &Options::DEFAULT).expect("it compiles");
-    ptxas::assemble(&kernel.ptx, "sm_90a");
-    let ptx = kernel.ptx;
+    let ptx = on_hopper(("listed.py", LISTED), "listed", signature, (4, 3));
     assert!(ptx.contains("cp.async"));
     let narrow = ["ld.global.b16", "ld.global.u16", "st.shared.b16"];
     assert_eq!(narrow.map(|op| ptx.matches(op).count()), [0; 3]);
