@@ -73,7 +73,7 @@ def tensor_map(param, args, grid):
     if any(x % 16 for x in (base, *steps)):
         raise Refused(f"{base} and {steps} are not all multiples of 16")
     swizzle = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}[recipe["swizzle"]]
-    # One dimension has no strides, but the driver wants to be told where they are.
+    # The driver refuses a null pointer to strides, though one dimension has none.
     made = check(cu.cuTensorMapEncodeTiled(
         getattr(cu.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{ELEMENTS[recipe['element']]}"), rank, base, extents, strides or [cu.cuuint64_t(0)], box,
         [cu.cuuint32_t(1)] * rank, cu.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
