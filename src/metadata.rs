@@ -41,7 +41,7 @@ fn map_of(index: usize, recipe: &MapRecipe) -> Value {
     let texts = |numbers: &[HostNumber]| -> Vec<String> {
         numbers.iter().map(HostNumber::to_string).collect()
     };
-    json!({
+    let mut map = json!({
         "name": format!("map{index}"),
         "kind": "tensormap",
         "bytes": MAP_BYTES,
@@ -58,14 +58,19 @@ fn map_of(index: usize, recipe: &MapRecipe) -> Value {
             "fill": if recipe.nan { "nan" } else { "zero" },
         },
         "conditions": [recipe.condition.to_string()],
-    })
+    });
+    if !recipe.parts.is_empty() {
+        map["recipe"]["parts"] = json!(texts(&recipe.parts));
+    }
+    map
 }
 
 /// The description of a kernel. `num_stages` is what was asked for, or the loops ask for, as far as shared memory has room;
 /// `constants` are parameters that have become constants, with their values.
 ///
 /// Of a kernel that takes tensor maps it is version 2: their parameters have the kind `tensormap`, with numbers by the
-/// parameters' places (`p3`), the extents of the grid and operations on them, from the outermost dimension on, extents and strides in
+/// parameters' places (`p3`), the extents of the grid, the recipe's `parts` (`n0`, where it has some; each is made of earlier ones) and
+/// operations on them, from the outermost dimension on, extents and strides in
 /// elements. Where it says `persistent`, a launch of a grid of programs has as many CTAs as the device executes at a time, in one
 /// dimension and no more than there are programs, and parameters of the kind `programs` are the grid's extents; from 2^30 programs
 /// on the fallback does the work. `fallback` describes the kernel to launch where a condition is 0, a number cannot be computed or the driver refuses
@@ -168,7 +173,7 @@ mod tests {
             maps: Vec::new(),
             sites: Vec::new(),
         };
-        let recipe = "{base=p0, offset=0, elem=f16, extents=[p1, 64], strides=[add(p1, 8)], box=[64, 64], swizzle=128, nan, if=le(1, p1)}";
+        let recipe = "{base=p0, offset=0, elem=f16, extents=[p1, 64], strides=[n1], box=[64, 64], swizzle=128, nan, parts=[add(p1, 8), mul(n0, 2)], if=le(1, p1)}";
         let mapped = KernelMeta {
             maps: vec![recipe.parse().expect("a recipe")],
             ..plain.clone()
@@ -183,8 +188,8 @@ mod tests {
         let map = json!({
             "name": "map0", "kind": "tensormap", "bytes": 128, "align": 64,
             "recipe": {
-                "base": 0, "offset": "0", "element": "f16", "extents": ["p1", "64"], "strides": ["add(p1, 8)"],
-                "box": [64, 64], "swizzle": 128, "l2_promotion": 128, "fill": "nan",
+                "base": 0, "offset": "0", "element": "f16", "extents": ["p1", "64"], "strides": ["n1"],
+                "box": [64, 64], "swizzle": 128, "l2_promotion": 128, "fill": "nan", "parts": ["add(p1, 8)", "mul(n0, 2)"],
             },
             "conditions": ["le(1, p1)"],
         });

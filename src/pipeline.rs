@@ -21,7 +21,7 @@ use crate::expand::expand;
 use crate::ir::entities::Inst;
 use crate::ir::function::{Asked, Function, ParamHints, ThreadFunction, TileFunction};
 use crate::ir::level::Level;
-use crate::ir::map_recipe::HostNumber;
+use crate::ir::map_recipe::HostNumbers;
 use crate::ir::ops::TileOp;
 use crate::layout::assign::{LayoutStats, assign_layouts};
 use crate::machine::allocator_view::CodeProgram;
@@ -74,6 +74,7 @@ use crate::tile::promote::{Programs, Promotion, Refusal, holds_small_boxes, prom
 use crate::tile::resources::ResourcePlan;
 use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::settle_asserts::settle_asserts;
+use crate::tile::share_counters::share_counters;
 use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
 use crate::tile::spread_sums::spread_sums;
@@ -478,6 +479,13 @@ fn clean_passes(
     eliminate_dead_code(func);
     watch.tile("eliminate_dead_code", func)?;
 
+    if share_counters(func) > 0 {
+        watch.tile("share_counters", func)?;
+        simplify(func);
+        merge_equal_values(func);
+        eliminate_dead_code(func);
+        watch.tile("eliminate_dead_code_of_counters", func)?;
+    }
     if unroll_loops(func, target) > 0 {
         watch.tile("unroll_loops", func)?;
         simplify(func);
@@ -612,10 +620,9 @@ fn map_passes(
 
 /// Whether a launcher can compute all numbers of a tensor map.
 fn is_for_the_host(func: &TileFunction, map: Inst) -> bool {
-    let numbers = &func.dfg.insts[map].args[1..];
-    numbers
-        .iter()
-        .all(|&number| HostNumber::of(func, number).is_some())
+    let mut numbers = HostNumbers::new(func);
+    let all = &func.dfg.insts[map].args[1..];
+    all.iter().all(|&number| numbers.of(number).is_some())
 }
 
 /// What one thread does, with a place for each slot of shared memory; and the bytes that these take.

@@ -51,25 +51,30 @@ ELEMENTS = {"i8": "UINT8", "f8e4m3": "UINT8", "f8e5m2": "UINT8", "i16": "UINT16"
 BYTES = {"i8": 1, "f8e4m3": 1, "f8e5m2": 1, "i16": 2, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8}
 
 
-def number(text, args, grid):
-    """What an expression of a recipe is for these arguments."""
+def number(text, args, grid, parts=()):
+    """What an expression of a recipe is for these arguments and these parts of it."""
     text = re.sub(r"\bp(\d+)\b", r"args[\1]", re.sub(r"\b(and|or)\(", r"\1_(", text))
+    text = re.sub(r"\bn(\d+)\b", r"parts[\1]", text)
     text = re.sub(r"\bgrid([xyz])\b", lambda m: f"grid[{'xyz'.index(m[1])}]", text)
-    return eval(text, {"args": args, "grid": grid, **NUMBERS})
+    return eval(text, {"args": args, "grid": grid, "parts": parts, **NUMBERS})
 
 
 def tensor_map(param, args, grid):
     """The 128 bytes of a tensor map."""
     recipe = param["recipe"]
-    if not all(number(condition, args, grid) for condition in param["conditions"]):
+    parts = []
+    for text in recipe.get("parts", []):
+        parts.append(number(text, args, grid, parts))
+    known = lambda text: number(text, args, grid, parts)
+    if not all(known(condition) for condition in param["conditions"]):
         raise Refused(param["conditions"])
     size = BYTES[recipe["element"]]
     rank = len(recipe["extents"])
-    extents = [cu.cuuint64_t(within(number(e, args, grid), 1, 1 << 32)) for e in reversed(recipe["extents"])]
-    steps = [within(number(e, args, grid) * size, 0, (1 << 40) - 1) for e in reversed(recipe["strides"])]
+    extents = [cu.cuuint64_t(within(known(e), 1, 1 << 32)) for e in reversed(recipe["extents"])]
+    steps = [within(known(e) * size, 0, (1 << 40) - 1) for e in reversed(recipe["strides"])]
     strides = [cu.cuuint64_t(step) for step in steps]
     box = [cu.cuuint32_t(e) for e in reversed(recipe["box"])]
-    base = args[recipe["base"]].data_ptr() + number(recipe["offset"], args, grid) * size
+    base = args[recipe["base"]].data_ptr() + known(recipe["offset"]) * size
     if any(x % 16 for x in (base, *steps)):
         raise Refused(f"{base} and {steps} are not all multiples of 16")
     swizzle = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}[recipe["swizzle"]]

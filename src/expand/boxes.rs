@@ -17,7 +17,7 @@ use crate::ir::dfg::InstData;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{MBAR_BYTES, SlotData};
-use crate::ir::map_recipe::{HostNumber, MapRecipe, NumberOp};
+use crate::ir::map_recipe::{HostNumbers, MapRecipe, Place};
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, Scalar, ThreadType};
 use crate::layout::warpgroup::{self, MatrixForm};
@@ -577,11 +577,8 @@ impl Expander<'_> {
         let map = self.map_inst(inst)?;
         let data = &tile.dfg.insts[map];
         let row_dim = self.row_dim(inst)?;
-        let number = |value: Value| match HostNumber::of(tile, value) {
-            Some(number) => Ok(number),
-            None => bug(format!("{value} of a tensor map is no number of the host")),
-        };
-        let (base, offset) = self.base_of(data.args[0])?;
+        let mut numbers = HostNumbers::new(tile);
+        let (base, offset) = self.base_of(data.args[0], &mut numbers)?;
         let Elem::Map(elem) = tile.dfg.ty(data.results[0]).elem else {
             return bug("a map that is none");
         };
@@ -593,20 +590,28 @@ impl Expander<'_> {
         if let Some(last) = extents.last_mut() {
             *last = cut.columns;
         }
-        let numbers: Vec<HostNumber> = data.args[2..]
-            .iter()
-            .map(|&v| number(v))
-            .collect::<Result<_>>()?;
+        let mut places = vec![offset];
+        for &value in &data.args[1..] {
+            let Some(place) = numbers.of(value) else {
+                return bug(format!("{value} of a tensor map is no number of the host"));
+            };
+            places.push(place);
+        }
+        let written = numbers.written(&places);
+        let [offset, condition, others @ ..] = &written.numbers[..] else {
+            return bug("a map without a condition");
+        };
         let recipe = MapRecipe {
             base,
-            offset,
+            offset: offset.clone(),
             elem,
-            extents: numbers[..rank].to_vec(),
-            strides: numbers[rank..].to_vec(),
+            extents: others[..rank].to_vec(),
+            strides: others[rank..].to_vec(),
             tile: extents,
             swizzle: cut.swizzle,
             nan: false,
-            condition: number(data.args[1])?,
+            parts: written.parts,
+            condition: condition.clone(),
         };
         let maps = &mut self.b.func_mut().maps;
         let known = maps.iter().position(|known| *known == recipe);
@@ -630,9 +635,9 @@ impl Expander<'_> {
     }
 
     /// The parameter that a pointer starts from, and how many elements it is further on.
-    fn base_of(&self, pointer: Value) -> Result<(u32, HostNumber)> {
+    fn base_of(&self, pointer: Value, numbers: &mut HostNumbers<'_>) -> Result<(u32, Place)> {
         let tile = self.tile;
-        let mut offset = HostNumber::Const(0);
+        let mut offset = numbers.constant(0);
         let mut at = pointer;
         loop {
             if let Some(index) = tile.params().iter().position(|&param| param == at) {
@@ -642,10 +647,10 @@ impl Expander<'_> {
             let Some(data) = data.filter(|data| data.op == TileOp::Addptr) else {
                 return bug("the base of a tensor map is no parameter");
             };
-            let Some(by) = HostNumber::of(tile, data.args[1]) else {
+            let Some(by) = numbers.of(data.args[1]) else {
                 return bug("the base of a tensor map is not the host's to know");
             };
-            offset = HostNumber::op(NumberOp::Add, offset, by);
+            offset = numbers.sum(offset, by);
             at = data.args[0];
         }
     }

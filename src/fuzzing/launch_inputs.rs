@@ -221,14 +221,21 @@ fn number(random: &mut Random) -> i64 {
     }
 }
 
-fn host(random: &mut Random, depth: usize) -> HostNumber {
-    match random.weighted(&[4, 3, 1, if depth == 0 { 0 } else { 6 }]) {
+/// A number of up to so many parts.
+fn host(random: &mut Random, depth: usize, parts: u32) -> HostNumber {
+    let of_parts = if parts == 0 { 0 } else { 2 };
+    match random.weighted(&[4, 3, 1, if depth == 0 { 0 } else { 6 }, of_parts]) {
         0 => HostNumber::Const(number(random)),
         1 => HostNumber::Param(random.below(20) as u32),
         2 => HostNumber::Programs(random.below(3) as u8),
-        _ => {
-            let both = [(); 2].map(|()| host(random, depth - 1));
+        3 => {
+            let both = [(); 2].map(|()| host(random, depth - 1, parts));
             HostNumber::Op(random.pick(NumberOp::ALL), Box::new(both))
+        }
+        // Now and then one that there is not.
+        _ => {
+            let count = parts as usize + usize::from(random.chance(2));
+            HostNumber::Part(random.below(count) as u32)
         }
     }
 }
@@ -238,7 +245,9 @@ fn recipe(random: &mut Random) -> MapRecipe {
     let rank = 1 + random.below(5);
     let elem = random.pick(&[Scalar::F16, Scalar::F32, Scalar::I8, Scalar::F64]);
     let swizzle = random.pick(&[0, 32, 64, 128]);
-    let mut numbers = |count: usize| (0..count).map(|_| host(random, 3)).collect::<Vec<_>>();
+    let count = random.weighted(&[4, 1, 1, 1]) as u32;
+    let parts = (0..count).map(|earlier| host(random, 3, earlier)).collect();
+    let mut numbers = |n: usize| (0..n).map(|_| host(random, 3, count)).collect::<Vec<_>>();
     let (extents, strides, rest) = (numbers(rank), numbers(rank - 1), numbers(2));
     let inner = if swizzle == 0 { 64 } else { swizzle };
     let outer = (1..rank).map(|_| 1 << random.below(9));
@@ -253,6 +262,7 @@ fn recipe(random: &mut Random) -> MapRecipe {
         tile,
         swizzle,
         nan: random.chance(20) && elem != Scalar::I8,
+        parts,
         condition,
     }
 }

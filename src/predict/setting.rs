@@ -71,9 +71,11 @@ impl Prepared {
         let active = sms.min(total) as f64;
         let params = |index: u32| launch.numbers.get(index as usize).copied().flatten();
         let tensors = self.thread.maps.iter().map(|map| {
+            let parts = map.values_of_parts(&params, launch.grid);
+            let parts = parts.unwrap_or_default();
+            let number = |n: &HostNumber| n.eval(&params, launch.grid, &parts);
             let numbers = |numbers: &[HostNumber]| -> Vec<i64> {
-                let numbers = numbers.iter();
-                let numbers = numbers.map(|n| n.eval(&params, launch.grid).unwrap_or(i64::MAX));
+                let numbers = numbers.iter().map(|n| number(n).unwrap_or(i64::MAX));
                 numbers.collect()
             };
             let bytes = i64::from(map.elem.bytes());

@@ -32,6 +32,7 @@ pub mod promote;
 pub mod resources;
 pub mod rotate_loops;
 pub mod settle_asserts;
+pub mod share_counters;
 pub mod share_operands;
 pub mod simplify;
 pub mod spread_sums;

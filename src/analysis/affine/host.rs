@@ -2,7 +2,7 @@
 //!
 //! They are those of the integers, without wrap. Equal expressions are one entry of the table, and what is always true folds.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ir::entities::Value;
 
@@ -43,8 +43,6 @@ pub type Le = (Host, Host);
 pub struct Hosts {
     nodes: Vec<Node>,
     known: FxHashMap<Node, Host>,
-    /// How many numbers each one is made of.
-    sizes: Vec<usize>,
     /// What each one is in any launch.
     limits: Vec<(i128, i128)>,
 }
@@ -59,7 +57,6 @@ impl Hosts {
         // Far beyond what is computed with; products of these do not wrap.
         let far = i128::from(i64::MAX);
         self.limits.push((limits.0.max(-far), limits.1.min(far)));
-        self.sizes.push(self.size(host));
         self.known.insert(node, host);
         host
     }
@@ -69,23 +66,25 @@ impl Hosts {
         self.nodes[host.0 as usize]
     }
 
-    /// How many values this is made of, if those that are used twice count twice; one of 32 bits is made wider.
-    pub fn size(&self, host: Host) -> usize {
-        match self.node(host) {
-            Node::Const(_) => 1,
-            Node::Param(_) | Node::Programs(_) => 2,
-            // Of the number with sign, and what is added where that is negative.
-            Node::Unsigned(_) => 8,
-            Node::Add(a, b)
-            | Node::Sub(a, b)
-            | Node::Mul(a, b)
-            | Node::Div(a, b)
-            | Node::Min(a, b)
-            | Node::Max(a, b) => {
-                let parts = self.sizes[a.0 as usize].saturating_add(self.sizes[b.0 as usize]);
-                parts.saturating_add(1)
+    /// How many numbers these are and are made of; each counts once.
+    pub fn count(&self, of: impl IntoIterator<Item = Host>) -> usize {
+        let mut todo: Vec<Host> = of.into_iter().collect();
+        let mut seen: FxHashSet<Host> = FxHashSet::default();
+        while let Some(host) = todo.pop() {
+            if !seen.insert(host) {
+                continue;
+            }
+            match self.node(host) {
+                Node::Const(_) | Node::Param(_) | Node::Unsigned(_) | Node::Programs(_) => {}
+                Node::Add(a, b)
+                | Node::Sub(a, b)
+                | Node::Mul(a, b)
+                | Node::Div(a, b)
+                | Node::Min(a, b)
+                | Node::Max(a, b) => todo.extend([a, b]),
             }
         }
+        seen.len()
     }
 
     fn limits(&self, host: Host) -> (i128, i128) {

@@ -1,9 +1,13 @@
-//! The numbers of several recipes as one list, in which each is computed once: the maps of a kernel ask for the same products and
-//! conditions again and again.
+//! Numbers as one list, in which each is computed once: the maps of a kernel ask for the same products and conditions again and again.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
+use super::number::MAX_DEPTH;
 use super::{HostNumber, MapRecipe, NumberOp, Resolved};
+
+/// Values that a number is made of from which on it is a part of its recipe where it is used twice. Shorter ones read better where
+/// they are used.
+const MIN_PART: usize = 16;
 
 /// A number by the places of its operands in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,11 +18,130 @@ enum Node {
     Op(NumberOp, u32, u32),
 }
 
+/// Numbers, operands before what is made of them; equal ones are one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Nodes {
+    nodes: Vec<Node>,
+    known: FxHashMap<Node, u32>,
+}
+
+/// Numbers as a recipe has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// What they, and later parts, are made of.
+    pub parts: Vec<HostNumber>,
+    /// The numbers.
+    pub numbers: Vec<HostNumber>,
+}
+
+impl Nodes {
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn add(&mut self, node: Node) -> u32 {
+        *self.known.entry(node).or_insert_with(|| {
+            self.nodes.push(node);
+            self.nodes.len() as u32 - 1
+        })
+    }
+
+    pub(super) fn number(&mut self, number: i64) -> u32 {
+        self.add(Node::Const(number))
+    }
+
+    pub(super) fn param(&mut self, index: u32) -> u32 {
+        self.add(Node::Param(index))
+    }
+
+    pub(super) fn programs(&mut self, axis: u8) -> u32 {
+        self.add(Node::Programs(axis))
+    }
+
+    /// Two numbers combined; a constant where both are and there is one.
+    pub(super) fn op(&mut self, op: NumberOp, a: u32, b: u32) -> u32 {
+        if let (Some(a), Some(b)) = (self.constant(a), self.constant(b))
+            && let Some(number) = op.eval(a, b)
+        {
+            return self.number(number);
+        }
+        self.add(Node::Op(op, a, b))
+    }
+
+    pub(super) fn constant(&self, at: u32) -> Option<i64> {
+        match self.nodes.get(at as usize)? {
+            Node::Const(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// A number whose parts have these places, as it stands; none where it names another part.
+    fn tree(&mut self, number: &HostNumber, parts: &[u32]) -> Option<u32> {
+        let node = match number {
+            HostNumber::Const(number) => Node::Const(*number),
+            HostNumber::Param(index) => Node::Param(*index),
+            HostNumber::Programs(axis) => Node::Programs(*axis),
+            HostNumber::Part(index) => return parts.get(*index as usize).copied(),
+            HostNumber::Op(op, operands) => {
+                let [a, b] = operands.each_ref().map(|number| self.tree(number, parts));
+                Node::Op(*op, a?, b?)
+            }
+        };
+        Some(self.add(node))
+    }
+
+    /// Numbers as trees and what these share: a number that is used twice is a part unless it is short, and so is a deep one.
+    pub(super) fn written(&self, roots: &[u32]) -> Written {
+        let mut uses = vec![0_u32; self.nodes.len()];
+        for &root in roots {
+            uses[root as usize] += 1;
+        }
+        for (at, node) in self.nodes.iter().enumerate().rev() {
+            if let Node::Op(_, a, b) = *node
+                && uses[at] > 0
+            {
+                uses[a as usize] += 1;
+                uses[b as usize] += 1;
+            }
+        }
+        let mut parts = Vec::new();
+        // Each with its size and depth.
+        let mut trees: Vec<(HostNumber, usize, usize)> = Vec::new();
+        for (node, &uses) in self.nodes.iter().zip(&uses) {
+            let tree = match *node {
+                // Nobody looks at it.
+                _ if uses == 0 => (HostNumber::Const(0), 1, 0),
+                Node::Const(number) => (HostNumber::Const(number), 1, 0),
+                Node::Param(index) => (HostNumber::Param(index), 1, 0),
+                Node::Programs(axis) => (HostNumber::Programs(axis), 1, 0),
+                Node::Op(op, a, b) => {
+                    let [a, b] = [a, b].map(|at| trees[at as usize].clone());
+                    let (size, depth) = (1 + a.1 + b.1, 1 + a.2.max(b.2));
+                    let number = HostNumber::Op(op, Box::new([a.0, b.0]));
+                    match uses > 1 && size >= MIN_PART || depth >= MAX_DEPTH / 2 {
+                        true => {
+                            parts.push(number);
+                            (HostNumber::Part(parts.len() as u32 - 1), 1, 0)
+                        }
+                        false => (number, size, depth),
+                    }
+                }
+            };
+            trees.push(tree);
+        }
+        let numbers = roots.iter().map(|&root| trees[root as usize].0.clone());
+        Written {
+            numbers: numbers.collect(),
+            parts,
+        }
+    }
+}
+
 /// The numbers of recipes, operands before what is made of them.
 #[derive(Clone, Debug, Default)]
 pub struct NumberList {
     nodes: Vec<Node>,
-    /// Places of the numbers of each recipe, in the order of [`MapRecipe::numbers`].
+    /// Places of the numbers of each recipe, behind its parts, in the order of [`MapRecipe::numbers`].
     places: Vec<Vec<u32>>,
 }
 
@@ -29,30 +152,21 @@ impl NumberList {
     ///
     /// What [`MapRecipe::check`] says of the first that has no map.
     pub fn new(recipes: &[MapRecipe]) -> Result<NumberList, String> {
-        let mut list = NumberList::default();
-        let mut known = HashMap::new();
+        let mut nodes = Nodes::default();
+        let mut all = Vec::new();
         for recipe in recipes {
             recipe.check()?;
-            let places = recipe.numbers().map(|n| list.add(n, &mut known));
-            let places = places.collect();
-            list.places.push(places);
-        }
-        Ok(list)
-    }
-
-    fn add(&mut self, number: &HostNumber, known: &mut HashMap<Node, u32>) -> u32 {
-        let node = match number {
-            HostNumber::Const(number) => Node::Const(*number),
-            HostNumber::Param(index) => Node::Param(*index),
-            HostNumber::Programs(axis) => Node::Programs(*axis),
-            HostNumber::Op(op, operands) => {
-                let [a, b] = operands.each_ref().map(|operand| self.add(operand, known));
-                Node::Op(*op, a, b)
+            let mut parts = Vec::new();
+            for part in &recipe.parts {
+                parts.extend(nodes.tree(part, &parts));
             }
-        };
-        *known.entry(node).or_insert_with(|| {
-            self.nodes.push(node);
-            self.nodes.len() as u32 - 1
+            let others = recipe.numbers().skip(parts.len());
+            let places = others.filter_map(|number| nodes.tree(number, &parts));
+            all.push(places.collect());
+        }
+        Ok(NumberList {
+            nodes: nodes.nodes,
+            places: all,
         })
     }
 

@@ -17,8 +17,9 @@ use std::fmt;
 
 use super::types::Scalar;
 
-pub use list::NumberList;
+pub use list::{NumberList, Written};
 pub use number::{HostNumber, NumberOp};
+pub use of::{HostNumbers, Place};
 pub use parse::RecipeError;
 pub use why_not::MapArguments;
 
@@ -50,6 +51,8 @@ pub struct MapRecipe {
     pub swizzle: u32,
     /// Whether elements outside of the tensor read as NaN and not as zero.
     pub nan: bool,
+    /// What the other numbers have in common ([`HostNumber::Part`]); each is made of earlier ones only.
+    pub parts: Vec<HostNumber>,
     /// Whether the map describes what the kernel reads: not where this is zero or fails.
     pub condition: HostNumber,
 }
@@ -116,12 +119,20 @@ impl MapRecipe {
         if self.nan && !floats.contains(&self.elem) {
             return Err(format!("{} outside of a tensor reads as zero", self.elem));
         }
-        Ok(())
+        let earlier = self.parts.iter().enumerate();
+        let others = self.numbers().skip(self.parts.len());
+        let mut counted = earlier.chain(others.map(|number| (self.parts.len(), number)));
+        match counted.find_map(|(count, number)| number.part_from(count as u32)) {
+            Some(part) => Err(format!(
+                "n{part} is no part that stands before what is made of it"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// The map for these arguments: `params` gives the kernel's parameters of integer type, sign-extended, and `base` is the
     /// address that parameter [`base`](MapRecipe::base) has. None if the plain variant must be launched: where the condition
-    /// does not hold, where a number cannot be computed, and where the driver would refuse the map. Allocates nothing.
+    /// does not hold, where a number cannot be computed, and where the driver would refuse the map.
     pub fn resolve(
         &self,
         base: u64,
@@ -129,11 +140,25 @@ impl MapRecipe {
         grid: [u32; 3],
     ) -> Option<Resolved> {
         self.check().ok()?;
-        let mut numbers = self.numbers().map(|number| number.eval(params, grid));
-        self.resolve_by(base, || numbers.next()?)
+        let parts = self.values_of_parts(params, grid)?;
+        let mut numbers = self.numbers().skip(parts.len());
+        self.resolve_by(base, || numbers.next()?.eval(params, grid, &parts))
     }
 
-    /// The map whose numbers `next` gives in the order of [`MapRecipe::numbers`].
+    /// What [`parts`](MapRecipe::parts) are for these arguments; none where one of them has no result.
+    pub fn values_of_parts(
+        &self,
+        params: &dyn Fn(u32) -> Option<i64>,
+        grid: [u32; 3],
+    ) -> Option<Vec<i64>> {
+        let mut values = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            values.push(part.eval(params, grid, &values)?);
+        }
+        Some(values)
+    }
+
+    /// The map whose numbers `next` gives in the order of [`MapRecipe::numbers`], from the first behind the parts on.
     fn resolve_by(&self, base: u64, mut next: impl FnMut() -> Option<i64>) -> Option<Resolved> {
         let bytes = i64::from(self.elem.bytes());
         let offset = next()?.checked_mul(bytes)?;
@@ -158,10 +183,10 @@ impl MapRecipe {
         Some(map)
     }
 
-    /// Every number of the recipe: offset, condition, extents and strides.
+    /// Every number of the recipe: parts, offset, condition, extents and strides.
     pub fn numbers(&self) -> impl Iterator<Item = &HostNumber> {
-        [&self.offset, &self.condition]
-            .into_iter()
+        let both = [&self.offset, &self.condition];
+        (self.parts.iter().chain(both))
             .chain(&self.extents)
             .chain(&self.strides)
     }
@@ -207,6 +232,9 @@ impl fmt::Display for MapRecipe {
         }
         if self.nan {
             f.write_str(", nan")?;
+        }
+        if !self.parts.is_empty() {
+            write!(f, ", parts=[{}]", list(&self.parts))?;
         }
         write!(f, ", if={}}}", self.condition)
     }

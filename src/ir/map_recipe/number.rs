@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-/// Deepest nesting of a number, and most nodes of one that the compiler makes.
+/// Deepest nesting of a number.
 pub(super) const MAX_DEPTH: usize = 64;
-/// Most nodes of a number.
-pub(super) const MAX_NODES: usize = 256;
 
 /// A number made of a kernel's arguments and the extents of its grid, in 64 bits with sign. Nothing wraps: where an operation
 /// overflows there is no number.
@@ -17,6 +15,8 @@ pub enum HostNumber {
     Param(u32),
     /// The extent of the grid along an axis.
     Programs(u8),
+    /// The part of the recipe with this index ([`MapRecipe::parts`](super::MapRecipe::parts)).
+    Part(u32),
     /// Two numbers combined.
     Op(NumberOp, Box<[HostNumber; 2]>),
 }
@@ -100,26 +100,22 @@ fn bits(bits: i64) -> Option<u32> {
 }
 
 impl HostNumber {
-    /// Two numbers combined; a constant where both are and there is one.
-    pub fn op(op: NumberOp, a: HostNumber, b: HostNumber) -> HostNumber {
-        if let (HostNumber::Const(a), HostNumber::Const(b)) = (&a, &b)
-            && let Some(number) = op.eval(*a, *b)
-        {
-            return HostNumber::Const(number);
-        }
-        HostNumber::Op(op, Box::new([a, b]))
-    }
-
-    /// The number for these arguments and this grid. None where an operation has no result and where a parameter is not known.
-    /// Allocates nothing.
-    pub fn eval(&self, params: &dyn Fn(u32) -> Option<i64>, grid: [u32; 3]) -> Option<i64> {
+    /// The number for these arguments, this grid and these values of parts. None where an operation has no result and where a
+    /// parameter or a part is not known. Allocates nothing.
+    pub fn eval(
+        &self,
+        params: &dyn Fn(u32) -> Option<i64>,
+        grid: [u32; 3],
+        parts: &[i64],
+    ) -> Option<i64> {
         match self {
             HostNumber::Const(number) => Some(*number),
             HostNumber::Param(index) => params(*index),
             HostNumber::Programs(axis) => grid.get(usize::from(*axis)).map(|&n| i64::from(n)),
+            HostNumber::Part(index) => parts.get(*index as usize).copied(),
             HostNumber::Op(op, operands) => {
                 let [a, b] = &**operands;
-                op.eval(a.eval(params, grid)?, b.eval(params, grid)?)
+                op.eval(a.eval(params, grid, parts)?, b.eval(params, grid, parts)?)
             }
         }
     }
@@ -127,16 +123,25 @@ impl HostNumber {
     /// Calls `visit` for every parameter that it reads.
     pub fn params(&self, visit: &mut dyn FnMut(u32)) {
         match self {
-            HostNumber::Const(_) | HostNumber::Programs(_) => {}
+            HostNumber::Const(_) | HostNumber::Programs(_) | HostNumber::Part(_) => {}
             HostNumber::Param(index) => visit(*index),
             HostNumber::Op(_, operands) => operands.iter().for_each(|number| number.params(visit)),
         }
     }
 
-    /// Whether the extent of the grid along some axis is part of it.
+    /// A part with this index or a later one that it names.
+    pub(super) fn part_from(&self, least: u32) -> Option<u32> {
+        match self {
+            HostNumber::Const(_) | HostNumber::Param(_) | HostNumber::Programs(_) => None,
+            HostNumber::Part(index) => (*index >= least).then_some(*index),
+            HostNumber::Op(_, operands) => operands.iter().find_map(|n| n.part_from(least)),
+        }
+    }
+
+    /// Whether the extent of the grid along some axis is named in it.
     pub fn reads_grid(&self) -> bool {
         match self {
-            HostNumber::Const(_) | HostNumber::Param(_) => false,
+            HostNumber::Const(_) | HostNumber::Param(_) | HostNumber::Part(_) => false,
             HostNumber::Programs(_) => true,
             HostNumber::Op(_, operands) => operands.iter().any(HostNumber::reads_grid),
         }
@@ -145,14 +150,14 @@ impl HostNumber {
     /// An axis that it names and grids do not have.
     pub(crate) fn bad_axis(&self) -> Option<u8> {
         match self {
-            HostNumber::Const(_) | HostNumber::Param(_) => None,
+            HostNumber::Const(_) | HostNumber::Param(_) | HostNumber::Part(_) => None,
             HostNumber::Programs(axis) => (*axis > 2).then_some(*axis),
             HostNumber::Op(_, operands) => operands.iter().find_map(HostNumber::bad_axis),
         }
     }
 }
 
-/// As in `add(p3, mul(64, cdiv(p4, 64)))`; extents of the grid are `gridx`, `gridy` and `gridz`.
+/// As in `add(p3, mul(64, cdiv(n0, 64)))`; extents of the grid are `gridx`, `gridy` and `gridz`, parts `n0`, `n1`, ..
 impl fmt::Display for HostNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -162,6 +167,7 @@ impl fmt::Display for HostNumber {
                 Some(name) => f.write_str(name),
                 None => write!(f, "grid{axis}"),
             },
+            HostNumber::Part(index) => write!(f, "n{index}"),
             HostNumber::Op(op, operands) => {
                 let [a, b] = &**operands;
                 write!(f, "{}({a}, {b})", op.name())

@@ -108,6 +108,9 @@ impl<'a> Reader<'a> {
         if let Some(index) = word.strip_prefix('p').and_then(|n| n.parse().ok()) {
             return Ok(HostNumber::Param(index));
         }
+        if let Some(index) = word.strip_prefix('n').and_then(|n| n.parse().ok()) {
+            return Ok(HostNumber::Part(index));
+        }
         let Some(op) = NumberOp::ALL.iter().find(|op| op.name() == word) else {
             self.rest = start;
             return self.fail("expected a number, as in 64, p3, gridx or add(p3, 64)");
@@ -160,6 +163,10 @@ impl<'a> Reader<'a> {
             false => 0,
         };
         let nan = self.accept(", nan");
+        let parts = match self.accept(", parts=") {
+            true => self.list(|r| r.number(0))?,
+            false => Vec::new(),
+        };
         self.expect(", if=")?;
         let condition = self.number(0)?;
         self.expect("}")?;
@@ -172,6 +179,7 @@ impl<'a> Reader<'a> {
             tile,
             swizzle,
             nan,
+            parts,
             condition,
         })
     }

@@ -12,6 +12,7 @@ fn eval(text: &str, params: &[i64]) -> Option<i64> {
     number.eval(
         &|index| params.get(index as usize).copied(),
         [7, 65_535, u32::MAX],
+        &[],
     )
 }
 
@@ -240,7 +241,10 @@ fn numbers(body: &str) -> Vec<(String, Option<String>)> {
     let results = insts.iter().flat_map(|&inst| &func.dfg.insts[inst].results);
     results
         .map(|&value: &Value| {
-            let number = HostNumber::of(&func, value).map(|number| number.to_string());
+            let mut numbers = HostNumbers::new(&func);
+            let number = numbers.of(value).map(|place| numbers.written(&[place]));
+            let number = number.map(|it| it.parts.into_iter().chain(it.numbers));
+            let number = number.map(|it| it.map(|n| n.to_string()).collect::<Vec<_>>().join("; "));
             (value.to_string(), number)
         })
         .collect()
@@ -303,7 +307,11 @@ block0:
 }
 ";
     let func: TileFunction = parse_tile(text).expect("a kernel");
-    let number = |value: u32| HostNumber::of(&func, Value::from_u32(value)).expect("it is known");
+    let number = |value: u32| {
+        let mut numbers = HostNumbers::new(&func);
+        let place = numbers.of(Value::from_u32(value)).expect("it is known");
+        numbers.written(&[place]).numbers[0].clone()
+    };
     for (a, b) in [
         (0, 0),
         (127, 32767),
@@ -314,22 +322,35 @@ block0:
         let params = |index: u32| {
             Some([i64::from(a as u8 as i8), i64::from(b as u16 as i16)][index as usize])
         };
-        assert_eq!(number(2).eval(&params, [1; 3]), Some(a));
-        assert_eq!(number(3).eval(&params, [1; 3]), Some(b));
+        assert_eq!(number(2).eval(&params, [1; 3], &[]), Some(a));
+        assert_eq!(number(3).eval(&params, [1; 3], &[]), Some(b));
     }
 }
 
 #[test]
 fn numbers_do_not_grow_without_bound() {
-    // Each value is used twice by the next one: 2^40 nodes if written out.
-    let mut body = String::from("    v10 = iadd v0, v1 : i32\n");
-    for i in 11..50 {
-        let from = i - 1;
-        body += &format!("    v{i} = iadd v{from}, v{from} : i32\n");
-    }
-    let found = numbers(&body);
-    assert!(found[5].1.is_some());
-    assert_eq!(found[39].1, None);
+    // Each value is used twice by the next one: 2^40 nodes if written out, which they are not.
+    let doubled = |count: usize| {
+        let mut body = String::from("    v10 = iadd v0, v1 : i32\n");
+        for i in 11..10 + count {
+            let from = i - 1;
+            body += &format!("    v{i} = iadd v{from}, v{from} : i32\n");
+        }
+        numbers(&body)
+    };
+    let found = doubled(40);
+    let first = "signed(add(p0, p1), 32)";
+    let second = format!("signed(add({first}, {first}), 32)");
+    assert_eq!(found[1].1.as_deref(), Some(second.as_str()));
+    assert_eq!(
+        found[3].1,
+        Some(format!(
+            "signed(add({second}, {second}), 32); signed(add(n0, n0), 32)"
+        ))
+    );
+    assert!(found[39].1.as_ref().is_some_and(|text| text.len() < 3000));
+    // Of a row of values that is too long there is none.
+    assert_eq!(doubled(140)[139].1, None);
 }
 
 /// As deep as they may be, and one more.
@@ -351,4 +372,80 @@ fn numbers_are_read_to_a_depth() {
     };
     assert_eq!(nested(64), [true; 3]);
     assert_eq!(nested(65), [false; 3]);
+}
+
+/// A recipe whose numbers share what they are made of.
+const SHARED: &str = "{base=p0, offset=n0, elem=f16, extents=[p1, n1], strides=[p3], box=[128, 64], parts=[mul(p4, 8), add(n0, p2)], if=le(n1, 100)}";
+
+#[test]
+fn parts_are_numbers_of_their_recipe() {
+    let recipe: MapRecipe = SHARED.parse().expect("a recipe");
+    assert_eq!(recipe.to_string(), SHARED);
+    let plain: MapRecipe = SHARED
+        .replace("parts=[mul(p4, 8), add(n0, p2)], ", "")
+        .replace("n1", "add(mul(p4, 8), p2)")
+        .replace("n0", "mul(p4, 8)")
+        .parse()
+        .expect("a recipe");
+    let list = NumberList::new(&[plain.clone(), recipe.clone()]).expect("there are such maps");
+    assert_eq!(list.len(), 9, "each once");
+    for params in [
+        [64, 8, 64, 2],
+        [64, 80, 64, 2],
+        [64, 100, 64, 2],
+        [64, 8, 64, i64::MAX],
+    ] {
+        let param = |index: u32| params.get((index as usize).wrapping_sub(1)).copied();
+        let map = plain.resolve(0x1000, &param, [1; 3]);
+        assert_eq!(recipe.resolve(0x1000, &param, [1; 3]), map);
+        let mut numbers = Vec::new();
+        let listed = list.eval(param, [1; 3], &mut numbers);
+        let listed = listed.and_then(|()| list.resolve(1, &recipe, 0x1000, &numbers));
+        assert_eq!(listed, map);
+        let why = |recipe: &MapRecipe| {
+            recipe.why_not(&MapArguments {
+                params: &param,
+                names: &|index| format!("x{index}"),
+                base: 0x1000,
+                grid: [1; 3],
+            })
+        };
+        assert_eq!(why(&recipe), why(&plain), "{params:?}");
+        assert_eq!(why(&recipe).is_none(), map.is_some());
+    }
+    for (from, to, part) in [
+        ("n0", "n2", "n2"),
+        ("mul(p4, 8)", "mul(n0, 8)", "n0"),
+        ("le(n1", "le(n9", "n9"),
+    ] {
+        let wrong: MapRecipe = SHARED.replacen(from, to, 1).parse().expect("a recipe");
+        let message = format!("{part} is no part that stands before what is made of it");
+        assert_eq!(wrong.check(), Err(message));
+        assert_eq!(wrong.resolve(0x1000, &|_| Some(8), [1; 3]), None);
+        assert!(NumberList::new(&[wrong]).is_err());
+    }
+}
+
+/// What is long is told by the numbers that its parts are, and parts of parts do not make it longer.
+#[test]
+fn parts_are_told_by_what_they_are() {
+    let mut parts = vec!["add(p1, p2)".to_owned()];
+    for i in 0..30 {
+        parts.push(format!("add(n{i}, n{i})"));
+    }
+    let text = format!(
+        "{{base=p0, offset=0, elem=f16, extents=[64, 64], strides=[64], box=[8, 8], parts=[{}], if=lt(n30, n1)}}",
+        parts.join(", ")
+    );
+    let recipe: MapRecipe = text.parse().expect("a recipe");
+    let told = recipe.why_not(&MapArguments {
+        params: &|_| Some(1),
+        names: &|index| format!("x{index}"),
+        base: 0x1000,
+        grid: [1; 3],
+    });
+    let told = told.expect("a reason");
+    assert!(told.starts_with("`"), "{told}");
+    assert!(told.len() < 300, "{told}");
+    assert!(told.ends_with("`(x1 + x2) + (x1 + x2)` is 4"), "{told}");
 }

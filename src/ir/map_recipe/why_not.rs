@@ -22,12 +22,23 @@ impl MapRecipe {
         if let Err(problem) = self.check() {
             return Some(problem);
         }
-        if let Some(condition) = failing(&self.condition, to) {
+        let values = self.values_of_parts(to.params, to.grid);
+        let mut to = Told {
+            to,
+            parts: &self.parts,
+            values: values.as_deref().unwrap_or_default(),
+            texts: Vec::new(),
+        };
+        for part in &self.parts {
+            let text = to.words(part);
+            to.texts.push(text);
+        }
+        if let Some(condition) = to.failing(&self.condition) {
             return Some(condition);
         }
         let bytes = i64::from(self.elem.bytes());
         let offset = to.eval(&self.offset).and_then(|n| n.checked_mul(bytes));
-        let base = offset.and_then(|offset| to.base.checked_add_signed(offset));
+        let base = offset.and_then(|offset| to.to.base.checked_add_signed(offset));
         if !base.is_some_and(|base| base.is_multiple_of(16)) {
             return Some(format!("`{name}` does not start at a multiple of 16 bytes"));
         }
@@ -52,103 +63,129 @@ impl MapRecipe {
     }
 }
 
-impl MapArguments<'_> {
+/// Letters of a number from which on its parts are told by what they are.
+const MAX_LETTERS: usize = 120;
+
+/// The arguments, with the parts that numbers are made of.
+struct Told<'a> {
+    to: &'a MapArguments<'a>,
+    parts: &'a [HostNumber],
+    /// None where one of them has no result.
+    values: &'a [i64],
+    /// As one writes them, and whether each is an operation.
+    texts: Vec<(String, bool)>,
+}
+
+impl Told<'_> {
     fn eval(&self, number: &HostNumber) -> Option<i64> {
-        number.eval(self.params, self.grid)
+        number.eval(self.to.params, self.to.grid, self.values)
     }
 
     /// A number with what it is for the arguments.
     fn shown(&self, number: &HostNumber) -> String {
-        let text = words(number, self.names).0;
+        let text = self.words(number).0;
         match (number, self.eval(number)) {
             (HostNumber::Const(_), _) => text,
             (_, Some(is)) => format!("`{text}` = {is}"),
             (_, None) => format!("`{text}`, which overflows,"),
         }
     }
-}
 
-/// The first part of a conjunction that does not hold, with its numbers.
-fn failing(condition: &HostNumber, to: &MapArguments<'_>) -> Option<String> {
-    if to.eval(condition).is_some_and(|holds| holds != 0) {
-        return None;
-    }
-    let HostNumber::Op(op, parts) = condition else {
-        return Some("they are never made".to_owned());
-    };
-    let [a, b] = &**parts;
-    if *op == NumberOp::And {
-        return failing(a, to).or_else(|| failing(b, to));
-    }
-    let text = words(condition, to.names).0;
-    match (to.eval(a), to.eval(b)) {
-        (Some(x), Some(y)) => {
-            let is_plain = |number: &HostNumber| matches!(number, HostNumber::Const(_));
-            let values: Vec<String> = [(a, x), (b, y)]
-                .into_iter()
-                .filter(|(number, _)| !is_plain(number))
-                .map(|(number, is)| format!("`{}` is {is}", words(number, to.names).0))
-                .collect();
-            Some(format!(
-                "`{text}` does not hold, as {}",
-                values.join(" and ")
-            ))
+    /// The first part of a conjunction that does not hold, with its numbers.
+    fn failing(&self, condition: &HostNumber) -> Option<String> {
+        if self.eval(condition).is_some_and(|holds| holds != 0) {
+            return None;
         }
-        _ => Some(format!("a number of `{text}` overflows")),
+        let (op, parts) = match condition {
+            HostNumber::Part(index) => return self.failing(self.parts.get(*index as usize)?),
+            HostNumber::Op(op, parts) => (op, parts),
+            _ => return Some("they are never made".to_owned()),
+        };
+        let [a, b] = &**parts;
+        if *op == NumberOp::And {
+            return self.failing(a).or_else(|| self.failing(b));
+        }
+        let text = self.words(condition).0;
+        match (self.eval(a), self.eval(b)) {
+            (Some(x), Some(y)) => {
+                let is_plain = |number: &HostNumber| matches!(number, HostNumber::Const(_));
+                let values: Vec<String> = [(a, x), (b, y)]
+                    .into_iter()
+                    .filter(|(number, _)| !is_plain(number))
+                    .map(|(number, is)| format!("`{}` is {is}", self.words(number).0))
+                    .collect();
+                Some(format!(
+                    "`{text}` does not hold, as {}",
+                    values.join(" and ")
+                ))
+            }
+            _ => Some(format!("a number of `{text}` overflows")),
+        }
     }
-}
 
-/// A number as one writes it, and whether it is an operation, which stands in parentheses within others.
-fn words(number: &HostNumber, names: &dyn Fn(u32) -> String) -> (String, bool) {
-    let (op, parts) = match number {
-        HostNumber::Const(number) => return (number.to_string(), false),
-        HostNumber::Param(index) => return (names(*index), false),
-        HostNumber::Programs(axis) => return (format!("num_programs({axis})"), false),
-        HostNumber::Op(op, parts) => (op, parts),
-    };
-    let [a, b] = &**parts;
-    let is_comparison = matches!(
-        op,
-        NumberOp::Eq | NumberOp::Ne | NumberOp::Lt | NumberOp::Le
-    );
-    let inner = |number: &HostNumber| match words(number, names) {
-        (text, true) if !is_comparison => format!("({text})"),
-        (text, _) => text,
-    };
-    match (op, b) {
-        // A number of few bits without sign.
-        (NumberOp::Add, HostNumber::Op(NumberOp::Mul, more)) if is_sign(&more[0], a) => {
-            return words(a, names);
+    /// A number as one writes it, and whether it is an operation, which stands in parentheses within others.
+    fn words(&self, number: &HostNumber) -> (String, bool) {
+        let (op, parts) = match number {
+            HostNumber::Const(number) => return (number.to_string(), false),
+            HostNumber::Param(index) => return ((self.to.names)(*index), false),
+            HostNumber::Programs(axis) => return (format!("num_programs({axis})"), false),
+            HostNumber::Part(index) => return self.words_of_part(*index),
+            HostNumber::Op(op, parts) => (op, parts),
+        };
+        let [a, b] = &**parts;
+        let is_comparison = matches!(
+            op,
+            NumberOp::Eq | NumberOp::Ne | NumberOp::Lt | NumberOp::Le
+        );
+        let inner = |number: &HostNumber| match self.words(number) {
+            (text, true) if !is_comparison => format!("({text})"),
+            (text, _) => text,
+        };
+        match (op, b) {
+            // A number of few bits without sign.
+            (NumberOp::Add, HostNumber::Op(NumberOp::Mul, more)) if is_sign(&more[0], a) => {
+                return self.words(a);
+            }
+            (NumberOp::Add, HostNumber::Const(c)) if *c < 0 => {
+                return (format!("{} - {}", inner(a), c.unsigned_abs()), true);
+            }
+            _ => {}
         }
-        (NumberOp::Add, HostNumber::Const(c)) if *c < 0 => {
-            return (format!("{} - {}", inner(a), c.unsigned_abs()), true);
-        }
-        _ => {}
+        let infix = match op {
+            // Checks of how many bits a number takes are no part of it.
+            NumberOp::Signed | NumberOp::Unsigned => return self.words(a),
+            NumberOp::CeilDiv | NumberOp::Min | NumberOp::Max => {
+                let call = match op {
+                    NumberOp::CeilDiv => "cdiv",
+                    NumberOp::Min => "min",
+                    _ => "max",
+                };
+                let (a, b) = (self.words(a).0, self.words(b).0);
+                return (format!("{call}({a}, {b})"), false);
+            }
+            NumberOp::Add => "+",
+            NumberOp::Sub => "-",
+            NumberOp::Mul => "*",
+            NumberOp::Div => "//",
+            NumberOp::And => "and",
+            NumberOp::Or => "or",
+            NumberOp::Eq => "==",
+            NumberOp::Ne => "!=",
+            NumberOp::Lt => "<",
+            NumberOp::Le => "<=",
+        };
+        (format!("{} {infix} {}", inner(a), inner(b)), true)
     }
-    let infix = match op {
-        // Checks of how many bits a number takes are no part of it.
-        NumberOp::Signed | NumberOp::Unsigned => return words(a, names),
-        NumberOp::CeilDiv | NumberOp::Min | NumberOp::Max => {
-            let call = match op {
-                NumberOp::CeilDiv => "cdiv",
-                NumberOp::Min => "min",
-                _ => "max",
-            };
-            let (a, b) = (words(a, names).0, words(b, names).0);
-            return (format!("{call}({a}, {b})"), false);
+
+    /// A part as one writes it, or what it is where that would be long.
+    fn words_of_part(&self, index: u32) -> (String, bool) {
+        let index = index as usize;
+        match (self.texts.get(index), self.values.get(index)) {
+            (Some(known), _) if known.0.len() <= MAX_LETTERS => known.clone(),
+            (_, Some(value)) => (value.to_string(), false),
+            _ => (format!("n{index}"), false),
         }
-        NumberOp::Add => "+",
-        NumberOp::Sub => "-",
-        NumberOp::Mul => "*",
-        NumberOp::Div => "//",
-        NumberOp::And => "and",
-        NumberOp::Or => "or",
-        NumberOp::Eq => "==",
-        NumberOp::Ne => "!=",
-        NumberOp::Lt => "<",
-        NumberOp::Le => "<=",
-    };
-    (format!("{} {infix} {}", inner(a), inner(b)), true)
+    }
 }
 
 /// Whether a number is 1 where another one is negative.

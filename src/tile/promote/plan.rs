@@ -30,8 +30,8 @@ pub(super) const MIN_BYTES: u32 = 2048;
 /// Bytes from which on a box is worth its instruction, where others arrive on the same barrier. The copy engine writes to multiples of as
 /// many, so that entries of smaller boxes would not stand beside each other.
 const MIN_BESIDE: u32 = 128;
-/// Most values that a condition is made of; [`crate::ir::map_recipe::HostNumber::of`] takes a few more.
-pub(super) const MAX_NUMBERS: usize = 240;
+/// Most numbers that those of a map are made of; [`crate::ir::map_recipe::HostNumbers`] takes more.
+const MAX_NUMBERS: usize = 240;
 /// An extent that no index of 32 bits reaches.
 const ANY: i64 = i32::MAX as i64;
 
@@ -240,10 +240,7 @@ impl Planner<'_, '_> {
             extend(&mut self.conds, range.conds);
         }
         let numbers = dims.iter().flat_map(|dim| [dim.extent, dim.stride]);
-        let mut numbers = numbers.chain([offset]);
-        let hosts = &*self.reach.hosts;
-        let is_long = |number: Host| hosts.size(number) > MAX_NUMBERS;
-        if size(hosts, &self.conds) > MAX_NUMBERS || numbers.any(is_long) {
+        if !is_for_launch(self.reach.hosts, numbers.chain([offset]), &self.conds) {
             return Err(Refusal::Launch.into());
         }
         Ok(Plan {
@@ -667,11 +664,15 @@ impl Planner<'_, '_> {
     }
 }
 
-/// How many values conditions are made of.
-pub(super) fn size(hosts: &Hosts, conds: &[Le]) -> usize {
-    let needed = needed(hosts, conds).into_iter();
-    let sizes = needed.map(|(a, b)| hosts.size(a).saturating_add(hosts.size(b)) + 2);
-    sizes.fold(0, usize::saturating_add)
+/// Whether a map's numbers and conditions are few enough to be computed at each launch.
+pub(super) fn is_for_launch(
+    hosts: &Hosts,
+    numbers: impl Iterator<Item = Host>,
+    conds: &[Le],
+) -> bool {
+    let needed = needed(hosts, conds);
+    let compared = needed.iter().flat_map(|&(a, b)| [a, b]);
+    hosts.count(numbers.chain(compared)) + 2 * needed.len() <= MAX_NUMBERS
 }
 
 /// Conditions but those of which another one says more of the same number.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::plan::{MAX_NUMBERS, Plan, needed, size};
+use super::plan::{Plan, is_for_launch, needed};
 use crate::analysis::affine::host::{Host, Hosts, Le, Node};
 use crate::analysis::affine::reach::extend;
 use crate::analysis::affine::{Atom, Forms, Monomial, Poly};
@@ -177,7 +177,11 @@ pub(super) fn build(func: &mut TileFunction, hosts: &mut Hosts, planned: &[Plann
         let known = keys.iter().position(|(known, of)| {
             let mut both = of.clone();
             extend(&mut both, plan.conds.iter().copied());
-            let fits = *known == key && size(hosts, &both) <= MAX_NUMBERS;
+            let dims = key
+                .2
+                .iter()
+                .flat_map(|&(extent, stride, _)| [extent, stride]);
+            let fits = *known == key && is_for_launch(hosts, dims.chain([key.1]), &both);
             if fits {
                 conds = both;
             }

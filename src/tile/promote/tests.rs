@@ -2,7 +2,7 @@
 
 use crate::interp::{self, Arg, InterpErrorKind, Launch, Memory};
 use crate::ir::function::TileFunction;
-use crate::ir::map_recipe::HostNumber;
+use crate::ir::map_recipe::HostNumbers;
 use crate::ir::ops::TileOp;
 use crate::pipeline::promoted;
 use crate::settings::{Options, Target};
@@ -150,11 +150,9 @@ fn launchers_can_compute_what_maps_are_made_of() {
         let (after, _) = made.expect("it compiles");
         let mut count = 0;
         for (_, inst) in after.insts_with(TileOp::TensorMap) {
+            let mut numbers = HostNumbers::new(&after);
             for &number in &after.dfg.insts[inst].args[1..] {
-                assert!(
-                    HostNumber::of(&after, number).is_some(),
-                    "{number} of\n{after}"
-                );
+                assert!(numbers.of(number).is_some(), "{number} of\n{after}");
             }
             count += 1;
         }
