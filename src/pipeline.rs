@@ -62,6 +62,7 @@ use crate::tile::hoist_invariants::hoist_invariants;
 use crate::tile::legalize::legalize;
 use crate::tile::lift_integers::lift_integers;
 use crate::tile::load_ahead::load_ahead;
+use crate::tile::load_early::load_early;
 use crate::tile::loop_over_programs::{can_loop_over_programs, loop_over_programs};
 use crate::tile::lower_dots::lower_dots;
 use crate::tile::lower_math::lower_math;
@@ -408,6 +409,9 @@ fn tile_passes(
             watch.tile("loop_over_programs", func)?;
         }
     }
+    if load_early(func) > 0 {
+        watch.tile("load_early", func)?;
+    }
     let axis = Axis::compute(func);
     let pipelined = pipeline_loops(func, &axis, target, &resources, choices(ChoiceSite::Stages));
     if pipelined.loops > 0 || has_roles {
@@ -657,7 +661,7 @@ fn expand_and_place(
     if wait_before_joins(&mut thread) > 0 {
         watch.thread("wait_before_joins", &thread)?;
     }
-    let shared = place_shared(&mut thread, &mut choices(ChoiceSite::Offsets));
+    let shared = place_shared(&mut thread, target, &mut choices(ChoiceSite::Offsets));
     watch.thread("place_shared", &thread)?;
     Ok((thread, shared))
 }

@@ -19,6 +19,7 @@ pub mod hoist_invariants;
 pub mod legalize;
 pub mod lift_integers;
 pub mod load_ahead;
+pub mod load_early;
 pub mod loop_over_programs;
 pub mod lower_dots;
 pub mod lower_math;

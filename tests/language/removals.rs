@@ -138,13 +138,6 @@ const HARMLESS: &[Harmless] = &[
         "forward_few_bits",
         "bar.sync",
         1,
-        "stores to one entry of a ring stand in front of loads from another",
-    ),
-    (
-        None,
-        "forward_few_bits",
-        "bar.sync",
-        1,
         "the result is stored where another entry stands than the last iteration reads",
     ),
     (None, "byte_weights", "bar.warp.sync", 1, IN_FRONT),

@@ -197,6 +197,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "src/tile/order_sums.rs",
             "src/tile/start_dots/ahead.rs",
             "src/tile/transpose_products.rs",
+            "src/tile/load_early.rs",
             "src/tile/share_counters.rs",
             "src/tile/unroll_loops.rs",
             "src/analysis/loops.rs",

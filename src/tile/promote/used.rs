@@ -151,6 +151,7 @@ fn origins(func: &TileFunction, pointer: Value) -> Option<Vec<Value>> {
             TileOp::Select => stack.extend(&data.args[1..]),
             op if op.info().keeps_elements() => stack.push(data.args[0]),
             TileOp::Addptr
+            | TileOp::TensorMap
             | TileOp::Split
             | TileOp::AssumeMultiple
             | TileOp::AssumeContiguous
