@@ -178,6 +178,23 @@ impl Expander<'_> {
         Ok(size)
     }
 
+    /// The bytes that a copy of `bytes` reads, `part` of them if it ends, where none are read where `pred` is false; none where it
+    /// reads all.
+    pub(super) fn size_where(
+        &mut self,
+        pred: Option<Value>,
+        part: Option<Value>,
+        bytes: u32,
+    ) -> Result<Option<Value>> {
+        let Some(pred) = pred else {
+            return Ok(part);
+        };
+        let [whole, nothing] = [bytes, 0].map(|bytes| self.int(Elem::I32, i64::from(bytes)));
+        let args = [pred, part.unwrap_or(whole), nothing];
+        let size = InstData::new(ThreadOp::Select, &args);
+        self.op(size, &[ThreadType::scalar(Elem::I32)]).map(Some)
+    }
+
     /// How many of `width` elements stand in front of an end behind the first of them, as an i32.
     fn elements_in_front(&mut self, end: CopyEnd, width: usize) -> Result<Value> {
         let elem = self.ty(end.first).elem;

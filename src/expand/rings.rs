@@ -325,7 +325,9 @@ impl Expander<'_> {
         let place = |r: usize| offsets.of(layout.apply(r as u32, 0, 0, 0));
         let (register_copies, thread_copies) = self.copies_of(layout);
         let leader = self.leader(thread_copies)?;
-        let is_async = self.copies_are_async() && leader.is_none();
+        // Less than a copy moves for each register is loaded and stored.
+        let widest = self.access_width(&pointers, None, 0, size, MAX_ACCESS_BYTES) as u32 * size;
+        let is_async = self.copies_are_async() && (leader.is_none() || widest >= MIN_COPY_BYTES);
         let mut sums = Sums::default();
         let mut sizes = Sizes::default();
         let mut reg = 0;
@@ -359,9 +361,16 @@ impl Expander<'_> {
             let (from, read_offset) = self.address(from, read_offset)?;
             if is_async && bytes >= MIN_COPY_BYTES {
                 let mut data = InstData::new(ThreadOp::CpAsync, &[to, from]);
-                data.args.extend(pred);
-                data.args
-                    .extend(self.size_of_copy(&ends, width, size, &mut sizes)?);
+                let part = self.size_of_copy(&ends, width, size, &mut sizes)?;
+                match leader {
+                    None => data.args.extend(pred.into_iter().chain(part)),
+                    // One of the threads that hold it copies; where it would be masked off, zeros arrive.
+                    Some(leader) => {
+                        data.args.push(leader);
+                        data.args.extend(self.size_where(pred, part, bytes)?);
+                        data.attrs.push(make::skips(Flag));
+                    }
+                }
                 data.attrs.push(make::bytes(bytes));
                 if read_offset != 0 {
                     data.attrs.push(make::read_offset(read_offset));

@@ -431,6 +431,8 @@ attrs! {
     Apart apart: Flag;
     /// Whether threads hold copies of what is accessed.
     Copied copied: Flag;
+    /// Nothing is written where a predicate is false, not even zeros.
+    Skips skips: Flag;
     /// Rows become columns.
     Trans trans: Flag;
     /// Of the left operand elements next to each other belong to different terms of a sum.

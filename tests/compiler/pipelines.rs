@@ -762,6 +762,23 @@ fn a_few_numbers_have_an_iteration_more_to_arrive() {
     }
 }
 
+/// Fewer numbers than threads, of which one thread each copies its own: where they have several iterations to arrive, and not where
+/// they have one, which is enough for registers.
+#[test]
+fn a_few_numbers_are_copied_where_they_have_iterations_to_arrive() {
+    let text = SCALED.replace("w * scale[:, None]", "(w * scale[:, None]).to(tl.float16)");
+    for (stages, is_copied) in [(2, false), (3, true)] {
+        let signature = "*fp32:16, *fp16:16, *fp16:16, *fp32:16, i32:16";
+        let ptx = on_hopper(("scaled.py", &text), "scaled", signature, (4, stages));
+        let copies = ptx.lines().filter(|line| {
+            line.trim_start().starts_with("@%p") && line.contains("cp.async.ca.shared.global")
+        });
+        let expected = if is_copied { usize::from(stages) } else { 0 };
+        assert_eq!(copies.count(), expected, "{stages} stages\n{ptx}");
+        assert_eq!(ptx.contains("ld.global"), !is_copied, "{stages} stages");
+    }
+}
+
 #[test]
 fn stages_that_shared_memory_has_no_room_for_are_counted() {
     let stages_of = |asked: u8| {

@@ -307,7 +307,14 @@ impl Selector<'_> {
             Operand::Imm(u64::from(bytes)),
         ];
         let (pred, size) = (data.args.get(2).copied(), data.args.get(3).copied());
-        let when = self.when(pred);
+        let (mut when, mut guard) = (self.when(pred), None);
+        if data.skips().is_some() {
+            guard = match std::mem::replace(&mut when, When::Always) {
+                When::Never => return Ok(()),
+                When::Always => None,
+                When::If(guard) => Some(guard),
+            };
+        }
         let size = size.map(|size| self.use_value(size));
         let op = match (when, size) {
             (When::Always, None) => Ptx::CpAsync,
@@ -337,6 +344,9 @@ impl Selector<'_> {
         args.extend(policy.map(|evict| self.policy(evict)));
         let ty = PtxType::U32;
         self.push_inst(op, ty, ty, Modifier::Copy(bytes == 16), 1, &args);
+        if guard.is_some() {
+            self.guard_last(guard);
+        }
         Ok(())
     }
 

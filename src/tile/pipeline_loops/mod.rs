@@ -230,11 +230,11 @@ fn plan(
         };
         // What copies cannot move are elements of a register each, and pointers to some of them.
         let registers = 2 * (found.ty.shape.elements() as u32).div_ceil(func.num_threads());
-        // What one thread copies for several it must load and store; while a unit multiplies there is time in between.
-        if is_for_warpgroup
-            && found.way == Way::Copied
-            && found.bytes < MIN_BYTES * func.num_threads()
-        {
+        // One thread copies for several, and all wait for it: that takes longer than what arrives while a unit multiplies, but less than
+        // what takes several iterations to arrive. Single bytes are not copied.
+        let is_few = found.bytes < MIN_BYTES * func.num_threads();
+        let is_far = stages > 2 && found.ty.elem.bytes() > 1;
+        if is_for_warpgroup && found.way == Way::Copied && is_few && !is_far {
             found.way = Way::Staged;
         }
         if found.way == Way::Staged && !no_copies {
