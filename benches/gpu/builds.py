@@ -2,7 +2,7 @@
 
 usage: builds.py prepare FOLDER TILELIFT [FILTER]     compiles for TARGET (sm_90a); needs no GPU; more flags of tilelift in FLAGS
        builds.py run FOLDER,.. [FILTER]               each build's best configuration in alternating rounds
-FILTER is a regular expression for names of cases: those of products.py, and those of `hopper`, `words`, `orders`, `lengths`, `odd`,
+FILTER is a regular expression for names of cases: those of products.py, and those of `hopper`, `words`, `orders`, `walks`, `lengths`, `odd`,
 `thin`, `shapes`, `few_rows`, `chains`, and `described`, where descriptors and plain pointers alternate.
 
 Every configuration of every build is checked against f64 on fresh inputs and poisoned outputs. Behind each time stands the last
@@ -25,12 +25,12 @@ os.environ.setdefault("TARGET", "sm_90a")
 import product_cases
 import products
 from chain_cases import chains
-from product_cases import cases, described, hopper, lengths, odd, orders, thin, words
+from product_cases import cases, described, hopper, lengths, odd, orders, thin, walks, words
 from shape_cases import few_rows, shapes
 
 
 def chosen(pattern):
-    return [case for case in (*hopper(), *words(), *orders(), *lengths(), *odd(), *thin(), *shapes(), *few_rows(), *chains(), *described(), *cases()) if re.search(pattern, case.name)]
+    return [case for case in (*hopper(), *words(), *orders(), *walks(), *lengths(), *odd(), *thin(), *shapes(), *few_rows(), *chains(), *described(), *cases()) if re.search(pattern, case.name)]
 
 
 KERNELS = Path(__file__).resolve().parents[2] / "examples/kernels"

@@ -248,6 +248,16 @@ def orders():
                            2 * m * n * k, "mm")
 
 
+def walks():
+    """Products by programs that walk over the blocks of the result, as the kernel's text says."""
+    B, N, C = Buffer, Number, Const
+    rows = [(128, 256, 64, 8, 3), (256, 128, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 4, 4), (128, 256, 64, 8, 4)]
+    for m, n, k in ((4096, 4096, 4096), (8192, 8192, 512), (2040, 2056, 2008)):
+        args = [B("a", "fp16", (m, k)), B("b", "fp16", (n, k)), B("c", "fp16", (m, n), "poison"), *map(N, (m, n, k, k, k, n)), C(132), *map(C, BLOCKS), C(8)]
+        yield Case(f"walk f16 {m}x{n}x{k}, b n x k", "matmul.py", "persistent_matmul", args, lambda c: (132,), configs(BLOCKS, rows), "product",
+                   2 * m * n * k, "mm")
+
+
 def lengths():
     """Attention forward of sequences of other lengths, 64 heads of 4,096 rows in all."""
     for d in (64, 128):

@@ -1,4 +1,4 @@
-"""Products of matrices: plain, in batches, in groups of different sizes, and cut along K for a few rows."""
+"""Products of matrices: plain, by programs that walk over blocks, in batches, in groups of different sizes, and cut along K for a few rows."""
 import triton
 import triton.language as tl
 
@@ -73,6 +73,34 @@ def batched_matmul(out, x, weight, M, N, K, BM: tl.constexpr, BN: tl.constexpr, 
 
 
 @triton.jit
+def persistent_matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c, PROGRAMS: tl.constexpr, BM: tl.constexpr,
+                      BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
+    # c = a @ b.T. PROGRAMS programs walk over the blocks of c, and count them a second time where they store.
+    rows = tl.cdiv(M, BM)
+    columns = tl.cdiv(N, BN)
+    stored = tl.program_id(0) - PROGRAMS
+    k = tl.arange(0, BK)
+    for tile in tl.range(tl.program_id(0), rows * columns, PROGRAMS, flatten=True):
+        row, column = place(tile, rows, columns, GROUP)
+        m = row * BM + tl.arange(0, BM)
+        n = column * BN + tl.arange(0, BN)
+        m = tl.where(m < M, m, 0)
+        n = tl.where(n < N, n, 0)
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for i in range(tl.cdiv(K, BK)):
+            at = i * BK + k
+            x = tl.load(a_ptr + m[:, None] * stride_a + at[None, :], mask=k[None, :] < K - i * BK, other=0.0)
+            y = tl.load(b_ptr + at[:, None] + n[None, :] * stride_b, mask=k[:, None] < K - i * BK, other=0.0)
+            acc = tl.dot(x, y, acc)
+        stored += PROGRAMS
+        row, column = place(stored, rows, columns, GROUP)
+        m = row * BM + tl.arange(0, BM)
+        n = column * BN + tl.arange(0, BN)
+        c = c_ptr + m[:, None] * stride_c + n[None, :]
+        tl.store(c, acc.to(c_ptr.dtype.element_ty), mask=(m[:, None] < M) & (n[None, :] < N))
+
+
+@triton.jit
 def grouped_matmul(a_ptrs, b_ptrs, c_ptrs, sizes, groups, PROGRAMS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
                    BK: tl.constexpr):
     # Products of different sizes in one launch: addresses and (M, N, K) of each lie in memory. The blocks of all products
@@ -132,4 +160,5 @@ def thin_matmul(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr
 # run: matmul_descriptors "*fp16, *fp16, *fp16, i32, i32, i32, i32, i32, i32, 32, 32, 16, 2, False, fp32, 'tf32'" : grid(2) a_ptr=f16[1600] normal(1) b_ptr=f16[960] normal(2) c_ptr=f16[960] poison M=40 N=24 K=40 stride_a=40 stride_b=24 stride_c=24
 # run: matmul_descriptors "*fp16, *fp16, *fp16, i32, i32, i32, i32, i32, i32, 32, 32, 16, 2, True, fp32, 'tf32'" : grid(2) a_ptr=f16[1600] normal(1) b_ptr=f16[960] normal(2) c_ptr=f16[960] poison M=40 N=24 K=40 stride_a=40 stride_b=40 stride_c=24
 # run: batched_matmul "*fp32, *fp32, *fp32, i32, i32, i32, 32, 32, 16, 2" : grid(2,2) out=f32[2560] poison x=f32[1280] normal(1) weight=f32[1024] normal(2) M=40 N=32 K=16
+# run: persistent_matmul "*fp16, *fp16, *fp16, i32, i32, i32, i32, i32, i32, 2, 32, 32, 16, 2" : grid(2) a_ptr=f16[2800] normal(1) b_ptr=f16[1600] normal(2) c_ptr=f16[2800] poison M=70 N=40 K=40 stride_a=40 stride_b=40 stride_c=40
 # run: thin_matmul "*bf16, *bf16, *fp32, i32, i32, i32, 16, 32, 16, 2" : grid(2,2) a_ptr=bf16[400] normal(1) b_ptr=bf16[3200] normal(2) c_ptr=f32[256] zeros M=4 N=64 K=50

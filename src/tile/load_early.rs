@@ -10,7 +10,7 @@
 //!
 //! Products and what is exchanged for them wait for barriers, and the assembler moves no load over these: as the program is written,
 //! `x` is asked for when `y` is there, and an iteration takes as long as both. Scales and decays are such loads, of a number or of one for
-//! each row. A load moves if it finds the same whenever it is executed ([`Used::is_settled`]), takes a register or two of each thread,
+//! each row. A load moves if it finds the same whenever it is executed (`Used::is_settled`), takes a register or two of each thread,
 //! and is computed from nothing but the counter, what the loop carries and other such loads. (An H100, us: the causal pass of attention
 //! for dK and dV with 128 columns 1049 and 981, attention within documents 100 and 92.)
 

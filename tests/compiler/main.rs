@@ -8,6 +8,8 @@ mod accesses;
 mod compose;
 mod determinism;
 mod dots;
+#[cfg(feature = "triton")]
+mod few_numbers;
 #[cfg(feature = "tool")]
 mod filetests;
 mod fingerprint;
@@ -34,3 +36,5 @@ mod times;
 mod ulp;
 #[cfg(feature = "triton")]
 mod units;
+#[cfg(feature = "triton")]
+mod walks;

@@ -142,6 +142,13 @@ const HARMLESS: &[Harmless] = &[
     ),
     (
         None,
+        "persistent_matmul",
+        "bar.sync",
+        1,
+        "the result is exchanged where another entry stands than the last iteration reads",
+    ),
+    (
+        None,
         "backward_keys",
         "cp.async.wait_group",
         1,
