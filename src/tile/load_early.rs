@@ -27,41 +27,45 @@ const MOST_BYTES: u32 = 8;
 
 /// Moves loads to the beginning of iterations; gives how many.
 pub fn load_early(func: &mut TileFunction) -> usize {
+    let regions = func.insts_with(TileOp::For).map(|(_, inst)| inst);
+    let bodies = regions.filter_map(|inst| func.regions(inst).next());
+    // With the loads behind a product.
+    let loads = |body: Block| {
+        let insts = func.order.insts(body);
+        let is_product = |&inst: &Inst| func.dfg.insts[inst].op == TileOp::Dot;
+        let product = insts.iter().position(is_product).unwrap_or(insts.len());
+        let small = insts[product..]
+            .iter()
+            .filter(|&&inst| is_small(func, inst));
+        (body, small.copied().collect::<Vec<Inst>>())
+    };
+    let mut loops: Vec<(Block, Vec<Inst>)> = bodies.map(loads).collect();
+    loops.retain(|(_, loads)| !loads.is_empty());
+    if loops.is_empty() {
+        return 0;
+    }
     let order = ProgramOrder::compute(func);
     let used = Used::compute(func);
-    let bodies: Vec<Block> = func
-        .insts_with(TileOp::For)
-        .filter_map(|(_, inst)| func.regions(inst).next())
-        .collect();
     let mut count = 0;
-    for body in bodies {
+    for (body, loads) in loops {
         let insts = func.order.insts(body).to_vec();
-        let is_product = |&inst: &Inst| func.dfg.insts[inst].op == TileOp::Dot;
-        let Some(product) = insts.iter().position(is_product) else {
-            continue;
-        };
-        let is_late = |inst: Inst| {
-            insts[product..].contains(&inst)
-                && is_small(func, inst)
-                && used.is_settled(func, &order, inst)
-        };
+        let is_late = |inst: Inst| loads.contains(&inst) && used.is_settled(func, &order, inst);
         let mut early: EntitySet<Inst> = EntitySet::new();
-        let mut loads = 0;
+        let before = count;
         for &inst in &insts {
             if !is_late(inst) {
                 continue;
             }
             if let Some(needed) = needed(func, body, inst, &early, &is_late) {
                 early.extend(needed);
-                loads += 1;
+                count += 1;
             }
         }
-        if loads > 0 {
+        if count > before {
             let (mut first, rest): (Vec<Inst>, Vec<Inst>) =
                 insts.iter().partition(|&&inst| early.contains(inst));
             first.extend(rest);
             func.order.replace(body, first);
-            count += loads;
         }
     }
     count

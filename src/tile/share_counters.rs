@@ -22,6 +22,9 @@ use crate::ir::types::{Elem, TileType};
 
 /// Computes what loops count twice from their counters; gives how many values.
 pub fn share_counters(func: &mut TileFunction) -> usize {
+    if !carries_counters(func) {
+        return 0;
+    }
     let mut found: Vec<(Block, Value, Value, i64)> = Vec::new();
     let order = ProgramOrder::compute(func);
     let mut forms = Forms::new(func, &order);
@@ -58,6 +61,13 @@ pub fn share_counters(func: &mut TileFunction) -> usize {
         rename_uses(func, value, new);
     }
     count
+}
+
+/// Whether some loop carries what may be one.
+fn carries_counters(func: &TileFunction) -> bool {
+    let loops = func.insts_with(TileOp::For);
+    let mut carried = loops.flat_map(|(_, inst)| &func.dfg.insts[inst].results);
+    carried.any(|&value| func.dfg.ty(value) == TileType::scalar(Elem::I32))
 }
 
 /// What a scalar of 32 bits is.

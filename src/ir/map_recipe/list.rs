@@ -105,9 +105,12 @@ impl Nodes {
             }
         }
         let mut parts = Vec::new();
-        // Each with its size and depth.
-        let mut trees: Vec<(HostNumber, usize, usize)> = Vec::new();
-        for (node, &uses) in self.nodes.iter().zip(&uses) {
+        let mut trees = Trees {
+            uses,
+            all: Vec::with_capacity(self.nodes.len()),
+        };
+        for (at, node) in self.nodes.iter().enumerate() {
+            let uses = trees.uses[at];
             let tree = match *node {
                 // Nobody looks at it.
                 _ if uses == 0 => (HostNumber::Const(0), 1, 0),
@@ -115,7 +118,7 @@ impl Nodes {
                 Node::Param(index) => (HostNumber::Param(index), 1, 0),
                 Node::Programs(axis) => (HostNumber::Programs(axis), 1, 0),
                 Node::Op(op, a, b) => {
-                    let [a, b] = [a, b].map(|at| trees[at as usize].clone());
+                    let [a, b] = [a, b].map(|at| trees.take(at));
                     let (size, depth) = (1 + a.1 + b.1, 1 + a.2.max(b.2));
                     let number = HostNumber::Op(op, Box::new([a.0, b.0]));
                     match uses > 1 && size >= MIN_PART || depth >= MAX_DEPTH / 2 {
@@ -127,12 +130,30 @@ impl Nodes {
                     }
                 }
             };
-            trees.push(tree);
+            trees.all.push(tree);
         }
-        let numbers = roots.iter().map(|&root| trees[root as usize].0.clone());
         Written {
-            numbers: numbers.collect(),
+            numbers: roots.iter().map(|&root| trees.take(root).0).collect(),
             parts,
+        }
+    }
+}
+
+/// Numbers as trees, each with its size and depth.
+struct Trees {
+    /// How often each one is still to be used.
+    uses: Vec<u32>,
+    all: Vec<(HostNumber, usize, usize)>,
+}
+
+impl Trees {
+    /// A number for one of its uses: a copy if there are more.
+    fn take(&mut self, at: u32) -> (HostNumber, usize, usize) {
+        let at = at as usize;
+        self.uses[at] -= 1;
+        match self.uses[at] {
+            0 => std::mem::replace(&mut self.all[at], (HostNumber::Const(0), 1, 0)),
+            _ => self.all[at].clone(),
         }
     }
 }
