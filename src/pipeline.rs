@@ -462,6 +462,13 @@ fn tile_passes(
     })
 }
 
+/// Cleans up behind a pass that rewrote loads or loops.
+fn clean_again(func: &mut TileFunction) {
+    simplify(func);
+    merge_equal_values(func);
+    eliminate_dead_code(func);
+}
+
 /// Block programs cleaned, and lowered to what the target has.
 fn clean_passes(
     func: &mut TileFunction,
@@ -485,23 +492,17 @@ fn clean_passes(
 
     if share_counters(func) > 0 {
         watch.tile("share_counters", func)?;
-        simplify(func);
-        merge_equal_values(func);
-        eliminate_dead_code(func);
+        clean_again(func);
         watch.tile("eliminate_dead_code_of_counters", func)?;
     }
     if unroll_loops(func, target) > 0 {
         watch.tile("unroll_loops", func)?;
-        simplify(func);
-        merge_equal_values(func);
-        eliminate_dead_code(func);
+        clean_again(func);
         watch.tile("eliminate_dead_code_of_loops", func)?;
     }
     if narrow_loads(func) > 0 {
         watch.tile("narrow_loads", func)?;
-        simplify(func);
-        merge_equal_values(func);
-        eliminate_dead_code(func);
+        clean_again(func);
         watch.tile("eliminate_dead_code_of_narrow_loads", func)?;
     }
     if lift_integers(func, target) > 0 {
@@ -549,9 +550,7 @@ fn transpose_passes(
 ) -> Result<(), CompileError> {
     if resources.warpgroup_units && transpose_products(func, target) > 0 {
         watch.tile("transpose_products", func)?;
-        simplify(func);
-        merge_equal_values(func);
-        eliminate_dead_code(func);
+        clean_again(func);
         watch.tile("eliminate_dead_code_of_transposes", func)?;
     }
     Ok(())

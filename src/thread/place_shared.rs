@@ -307,14 +307,7 @@ mod tests {
         let mut b = ThreadBuilder::new("k", 4);
         let number = b.const_bits(0, ThreadType::scalar(Elem::F32));
         for &bytes in sizes {
-            let slot = b.func_mut().slots.push(SlotData {
-                bytes,
-                align: 16,
-                offset: None,
-                by_group: false,
-            });
-            let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
-            let address = b.slot_addr(slot, ty);
+            let (slot, address) = slot(&mut b, bytes);
             let mut store = InstData::new(ThreadOp::St, &[address, number]);
             store.attrs.push(make::slot(slot));
             b.inst(store, &[]);
@@ -350,10 +343,10 @@ mod tests {
         assert_eq!(offsets(&func), [Some(0), Some(0), Some(0)]);
     }
 
-    /// A slot of 8 KiB, and its address.
-    fn slot(b: &mut ThreadBuilder) -> (Slot, Value) {
+    /// A slot of so many bytes, and its address.
+    fn slot(b: &mut ThreadBuilder, bytes: u32) -> (Slot, Value) {
         let slot = b.func_mut().slots.push(SlotData {
-            bytes: 8192,
+            bytes,
             align: 16,
             offset: None,
             by_group: false,
@@ -379,7 +372,7 @@ mod tests {
     fn what_is_read_behind_a_loop_lives_in_all_of_it() {
         let mut b = ThreadBuilder::new("k", 4);
         let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
-        let [inside, behind] = [(); 2].map(|()| slot(&mut b));
+        let [inside, behind] = [(); 2].map(|()| slot(&mut b, 8192));
         let [body, exit] = [(); 2].map(|()| b.new_block(&[]).0);
         b.jump(body, &[]);
         b.append_block(body);
@@ -404,7 +397,7 @@ mod tests {
     fn what_an_inner_loop_reads_lives_in_all_of_the_outer_one() {
         let mut b = ThreadBuilder::new("k", 4);
         let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
-        let [kept, passing] = [(); 2].map(|()| slot(&mut b));
+        let [kept, passing] = [(); 2].map(|()| slot(&mut b, 8192));
         let [outer, inner, rest, exit] = [(); 4].map(|()| b.new_block(&[]).0);
         store(&mut b, kept);
         b.jump(outer, &[]);
@@ -434,16 +427,7 @@ mod tests {
     fn stored_in_a_loop(bytes: u32) -> (u32, Vec<Option<u32>>) {
         let mut b = ThreadBuilder::new("k", 4);
         let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
-        let [sent, other] = [8192, bytes].map(|bytes| {
-            let slot = b.func_mut().slots.push(SlotData {
-                bytes,
-                align: 16,
-                offset: None,
-                by_group: false,
-            });
-            let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
-            (slot, b.slot_addr(slot, ty))
-        });
+        let [sent, other] = [8192, bytes].map(|bytes| slot(&mut b, bytes));
         let [body, exit] = [(); 2].map(|()| b.new_block(&[]).0);
         b.jump(body, &[]);
         b.append_block(body);

@@ -344,9 +344,7 @@ impl Selector<'_> {
         args.extend(policy.map(|evict| self.policy(evict)));
         let ty = PtxType::U32;
         self.push_inst(op, ty, ty, Modifier::Copy(bytes == 16), 1, &args);
-        if guard.is_some() {
-            self.guard_last(guard);
-        }
+        self.guard_last(guard);
         Ok(())
     }
 
