@@ -23,6 +23,8 @@
 //!   m16n8k8 on do; `QuadPairs` as m8n8k4 of f16 does, with pieces across the summed dimension where it says `true`, of the left
 //!   operand and of the right one.
 //!
+//! - The types of the instruction are what its text has: of both operands, or of 16-bit operands and of sums.
+//!
 //! Of several units that can compute a product with as many warps the first in the table that the target has is taken.
 
 /// Calls `$mac!` with the rows.
@@ -31,9 +33,15 @@ macro_rules! for_each_unit {
         $mac! {
             /// f16, m16n8k16.
             F16 "f16" (F16 F16 F32 Ieee) m 16 n 8 k 16, tile [16, 8, 16], sm 80, warps 1,
-                Now, Rows, Mma16 (F16 F16);
+                Now, Rows, Mma16 (F16 F32);
             /// f16, m16n8k8.
             F16K8 "f16k8" (F16 F16 F32 Ieee) m 16 n 8 k 8, tile [16, 8, 16], sm 75, warps 1,
+                Now, Rows, Mma16K8 (F16 F32);
+            /// f16 with sums of f16, m16n8k16.
+            F16Sums "f16_sums" (F16 F16 F16 Ieee) m 16 n 8 k 16, tile [16, 8, 16], sm 80, warps 1,
+                Now, Rows, Mma16 (F16 F16);
+            /// f16 with sums of f16, m16n8k8.
+            F16SumsK8 "f16_sums_k8" (F16 F16 F16 Ieee) m 16 n 8 k 8, tile [16, 8, 16], sm 75, warps 1,
                 Now, Rows, Mma16K8 (F16 F16);
             /// f16, four products m8n8k4, pieces of rows of the left operand and of columns of the right one.
             F16K4 "f16k4" (F16 F16 F32 Ieee) m 16 n 16 k 4, tile [16, 16, 8], sm 70, warps 1,
@@ -49,7 +57,7 @@ macro_rules! for_each_unit {
                 Now, QuadPairs(true, true), Mma16K4 (F16 F16);
             /// bf16, m16n8k16.
             Bf16 "bf16" (Bf16 Bf16 F32 Ieee) m 16 n 8 k 16, tile [16, 8, 16], sm 80, warps 1,
-                Now, Rows, Mma16 (Bf16 Bf16);
+                Now, Rows, Mma16 (Bf16 F32);
             /// f32 of which the low 13 bits do not count, m16n8k8.
             Tf32 "tf32" (F32 F32 F32 Tf32) m 16 n 8 k 8, tile [16, 8, 8], sm 80, warps 1,
                 Now, Rows, MmaTf32 (B32 B32);
@@ -76,10 +84,13 @@ macro_rules! for_each_unit {
                 Now, Rows, MmaF8 (E5m2 E5m2);
             /// f16, four warps, m64 k16.
             WarpgroupF16 "warpgroup_f16" (F16 F16 F32 Ieee) m 64 n 8 to 256 k 16, tile [64, 8, 16], sm (90 only), warps 4,
+                UntilWait, Rows, Wgmma16 (F16 F32);
+            /// f16 with sums of f16, four warps, m64 k16.
+            WarpgroupF16Sums "warpgroup_f16_sums" (F16 F16 F16 Ieee) m 64 n 8 to 256 k 16, tile [64, 8, 16], sm (90 only), warps 4,
                 UntilWait, Rows, Wgmma16 (F16 F16);
             /// bf16, four warps, m64 k16.
             WarpgroupBf16 "warpgroup_bf16" (Bf16 Bf16 F32 Ieee) m 64 n 8 to 256 k 16, tile [64, 8, 16], sm (90 only), warps 4,
-                UntilWait, Rows, Wgmma16 (Bf16 Bf16);
+                UntilWait, Rows, Wgmma16 (Bf16 F32);
             /// f32 of which the low 13 bits do not count, four warps, m64 k8.
             WarpgroupTf32 "warpgroup_tf32" (F32 F32 F32 Tf32) m 64 n 8 to 256 k 8, tile [64, 8, 8], sm (90 only), warps 4,
                 UntilWait, Rows, WgmmaTf32 (B32 B32);

@@ -274,10 +274,10 @@ macro_rules! for_each_ptx {
             StMatrix "stmatrix.sync.aligned.m8n8{m}.shared.b16" (addr D, vuse W) sm 90 ptx 7 8, Store;
             /// 8x8 matrices of 16-bit elements from shared memory.
             LdMatrix "ldmatrix.sync.aligned.m8n8{m}.shared.b16" (vdef W, addr D) sm 75 ptx 6 5, Matrix;
-            /// Product of matrices of f16 or bf16.
-            Mma16 "mma.sync.aligned.m16n8k16.row.col.f32.{t}.{t}.f32" (vdef W, vuse W, vuse W, vuse W) sm 80 ptx 7 0, Matrix;
-            /// Product of smaller matrices of f16.
-            Mma16K8 "mma.sync.aligned.m16n8k8.row.col.f32.{t}.{t}.f32" (vdef W, vuse W, vuse W, vuse W) sm 75 ptx 6 5, Matrix;
+            /// Product of matrices of f16 or bf16, with the type of the sums.
+            Mma16 "mma.sync.aligned.m16n8k16.row.col.{u}.{t}.{t}.{u}" (vdef W, vuse W, vuse W, vuse W) sm 80 ptx 7 0, Matrix;
+            /// Product of smaller matrices of f16, with the type of the sums.
+            Mma16K8 "mma.sync.aligned.m16n8k8.row.col.{u}.{t}.{t}.{u}" (vdef W, vuse W, vuse W, vuse W) sm 75 ptx 6 5, Matrix;
             /// Four products of matrices of f16 smaller still.
             Mma16K4 "mma.sync.aligned.m8n8k4{m}.f32.{t}.{t}.f32" (vdef W, vuse W, vuse W, vuse W) sm 70 ptx 6 4, Matrix;
             /// Product of matrices of f32 cut to 11 bits.
@@ -291,10 +291,10 @@ macro_rules! for_each_ptx {
             /// Product of matrices of 8-bit floats.
             MmaF8 "mma.sync.aligned.m16n8k32.row.col.f32.{t}.{u}.f32" (vdef W, vuse W, vuse W, vuse W) sm 89 ptx 8 4, Matrix;
             /// Product of four warps: adds the product of two matrices of 16-bit numbers in shared memory, given by descriptors, to
-            /// 64 rows of sums, some time before a wait. Behind the operands: whether it adds, signs, which matrix is transposed.
-            Wgmma16 "wgmma.mma_async.sync.aligned.m64{m}k16.f32.{t}.{t}" (tied W, use D, use D, imm P, imm W, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            /// 64 rows of sums of the second type, some time before a wait. Behind the operands: whether it adds, signs, which matrix is transposed.
+            Wgmma16 "wgmma.mma_async.sync.aligned.m64{m}k16.{u}.{t}.{t}" (tied W, use D, use D, imm P, imm W, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
             /// The same with the left matrix in registers.
-            Wgmma16Regs "wgmma.mma_async.sync.aligned.m64{m}k16.f32.{t}.{t}" (tied W, vuse W, use D, imm P, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            Wgmma16Regs "wgmma.mma_async.sync.aligned.m64{m}k16.{u}.{t}.{t}" (tied W, vuse W, use D, imm P, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
             /// The same of f32 cut to 11 bits.
             WgmmaTf32 "wgmma.mma_async.sync.aligned.m64{m}k8.f32.tf32.tf32" (tied W, use D, use D, imm P, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
             /// The same with the left matrix in registers.

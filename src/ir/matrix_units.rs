@@ -142,7 +142,8 @@ impl MmaUnit {
         matches!(self.info().fragments, Fragments::QuadPairs(..))
     }
 
-    /// Registers of a thread that hold a tile of the left operand, of the right one (words; of f64 numbers) and of the sum.
+    /// Registers of a thread that hold a tile of the left operand and of the right one (words; of f64 numbers), and the numbers of the
+    /// sum that it holds.
     pub fn tile_registers(self) -> [u32; 3] {
         match self.info().fragments {
             Fragments::QuadPairs(..) => [4, 4, 8],

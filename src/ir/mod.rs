@@ -87,16 +87,17 @@
 //! Of sums that a loop adds to a carried value the order is unspecified as well, unless the options keep products and sums apart.
 //!
 //! # Products of matrices
-//! `dot` adds to each element of `acc` the sum over K of products of a row of `a` with a column of `b`. Products are
-//! exact; with `precision = tf32` operands of f32 are cut to 11 significant bits before, with `tf32x3` and `ieee` they are not.
-//! In which order products and `acc` are summed, and how sums are rounded on the way, is unspecified; the result is within
-//! (K + 2) (u S + l) of the exact one, S being the sum of the sizes of all terms, u the unit of rounding of the accumulator's type
-//! (of f32 where the accumulator is f16, with one more rounding to f16 in the end; 2^-19 for `tf32x3`), and l that type's least
-//! number above 0. `tf32x3` leaves out what a factor has below 2^-135: it may be further off by 2^-135 F, F being the sum of the
-//! sizes of all factors. Where S is beyond the largest number and terms differ in sign, a sum on the way may be infinite. Where a
-//! term is infinite or NaN, so is the result as IEEE 754 has it for some order (NaN, if others may come to the other infinity
-//! first); but of a factor below 2^-135 `tf32x3` may see 0, which times infinity is NaN, and of a NaN whose payload is all in
-//! bits that `tf32` drops, infinity. Sums of integers are exact, modulo 2^32. The interpreter sums in f64 and rounds once.
+//! `dot` adds to each element of `acc` the sum over K of products of a row of `a` with a column of `b`. Products are exact; with
+//! `precision = tf32` operands of f32 are cut to 11 significant bits before, with `tf32x3` and `ieee` they are not. In which
+//! order products and `acc` are summed, and how sums are rounded on the way, is unspecified; the result is within (K + 2) (u S +
+//! l) of the exact one, S being the sum of the sizes of all terms, u the unit of rounding of the accumulator's type (2^-19 for
+//! `tf32x3`), and l that type's least number above 0. Where the accumulator is f16, sums of four products or more are rounded or
+//! cut to it, and the result is within (K/4 + 2) (2^-10 S + l); targets without such a unit sum in f32 and round once. `tf32x3`
+//! leaves out what a factor has below 2^-135: it may be further off by 2^-135 F, F being the sum of the sizes of all factors.
+//! Where S is beyond the largest number and terms differ in sign, a sum on the way may be infinite. Where a term is infinite or
+//! NaN, so is the result as IEEE 754 has it for some order (NaN, if others may come to the other infinity first); but of a factor
+//! below 2^-135 `tf32x3` may see 0, which times infinity is NaN, and of a NaN whose payload is all in bits that `tf32` drops,
+//! infinity. Sums of integers are exact, modulo 2^32. The interpreter sums in f64 and rounds once.
 //!
 //! An element of `acc` that is zero may be taken for the other zero: where all products are -0, the sum may be either. So what
 //! is added to a product from zero can become its accumulator, and counts among the terms of the bound then.

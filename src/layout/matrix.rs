@@ -267,7 +267,13 @@ mod tests {
     /// What a thread holds where the tile says must be where the layout says.
     #[test]
     fn tiles_name_the_elements_of_layouts() {
-        let units = [MmaUnit::F16, MmaUnit::F16K8, MmaUnit::F16K4, MmaUnit::Tf32];
+        let units = [
+            MmaUnit::F16,
+            MmaUnit::F16K8,
+            MmaUnit::F16Sums,
+            MmaUnit::F16K4,
+            MmaUnit::Tf32,
+        ];
         for unit in units.into_iter().chain([MmaUnit::F64, MmaUnit::S8]) {
             let tile = tile(unit);
             let extents = |a: u32, b: u32| shape(&[u64::from(a), u64::from(b)]);

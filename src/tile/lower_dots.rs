@@ -2,8 +2,8 @@
 //!
 //! - What is added to a product that starts from zero and has no other use becomes its accumulator; not of one whose sums may keep
 //!   few bits, which would be those of the whole sum then.
-//! - Where the target has a unit for the types, the product stays; an accumulator in f16 makes a detour by f32, 8-bit floats
-//!   become f16 where only that has a unit, and `tf32x3` becomes three products.
+//! - Where the target has a unit for the types, the product stays; where none sums in f16, such an accumulator makes a detour by f32.
+//!   8-bit floats become f16 where only that has a unit, and `tf32x3` becomes three products.
 //! - All else is computed with fused multiply-adds, in f32, f64 or i32, to which factors are widened as they are used.
 
 use cranelift_entity::SecondaryMap;
@@ -101,14 +101,15 @@ fn lower_dot(edit: &mut Editor<'_>, inst: Inst, target: Target) -> Fate {
     let precision = data.precision().copied().unwrap_or(DotPrecision::Ieee);
     let imprecise = data.imprecise().copied();
     let ty = edit.ty(acc);
-    let sum = if ty.elem == Elem::F16 {
-        Elem::F32
-    } else {
-        ty.elem
-    };
     let factors = [a, b].map(|x| edit.ty(x));
-    let has_unit =
-        |[a, b]: [TileType; 2], precision| unit(&product(a, b, sum, precision), target).is_some();
+    let sums_in = |sum, [a, b]: [TileType; 2], precision| {
+        unit(&product(a, b, sum, precision), target).is_some()
+    };
+    let sum = match ty.elem {
+        Elem::F16 if !sums_in(Elem::F16, factors, precision) => Elem::F32,
+        sum => sum,
+    };
+    let has_unit = |factors, precision| sums_in(sum, factors, precision);
     let halves = factors.map(|ty| ty.with_elem(Elem::F16));
     let splits = factors[0].elem == Elem::F32 && precision == DotPrecision::Tf32x3;
     if has_unit(factors, precision) {
@@ -238,7 +239,7 @@ mod tests {
     use crate::tile::testing::{check_pass, fixed_point};
 
     #[test]
-    fn sums_of_halves_are_wider() {
+    fn without_a_unit_sums_of_halves_are_wider() {
         check_pass(
             |func| lower_dots(func, Target::SM_70),
             "kernel @k(v0: f16, v1: ptr<f16>) warps(4) {
@@ -264,6 +265,21 @@ mod tests {
                 return
             }",
         );
+    }
+
+    #[test]
+    fn sums_of_halves_stay_where_a_unit_has_them() {
+        let text = "kernel @k(v0: f16, v1: ptr<f16>) warps(4) {
+            block0:
+                v2 = splat v0 : f16[16,16]
+                v3 = dot v2, v2, v2 {precision = tf32} : f16[16,16]
+                v4 = splat v1 : ptr<f16>[16,16]
+                store v4, v3
+                return
+            }";
+        for target in [Target::SM_75, Target::SM_80, Target::SM_90A] {
+            fixed_point(|func| lower_dots(func, target), text);
+        }
     }
 
     #[test]

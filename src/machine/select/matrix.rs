@@ -177,14 +177,14 @@ impl Selector<'_> {
         };
         let transposed = [data.trans_a().is_some(), data.trans_b().is_some()];
         // Two columns of each eight are this thread's, in two rows.
-        let each = (columns / 2) as u16;
+        let sum = self.func.dfg.ty(result).elem;
+        let each = (columns / 2 * sum.bytes() / 4) as u16;
         let own = self.tied(result, c)?;
         let from_zero = self.starts_from_zero(c);
         if from_zero {
             self.unread.insert(c);
         }
         let parts = usize::from(own.count / each.max(1));
-        let is_float = self.func.dfg.ty(result).elem.is_float();
         for (i, pair) in pairs.chunks(2).enumerate() {
             let &[a, b] = pair else {
                 return Err(internal("an operand without another"));
@@ -219,7 +219,7 @@ impl Selector<'_> {
                 Some(adds) if i < parts => Operand::Regs(adds),
                 _ => Operand::Imm(u64::from(!from_zero || i >= parts)),
             });
-            let signs = if is_float { 2 } else { 0 };
+            let signs = if sum.is_float() { 2 } else { 0 };
             args.extend(vec![Operand::Imm(1); signs]);
             if matches!(op, Ptx::Wgmma16 | Ptx::Wgmma16Regs) {
                 let flags = transposed.map(|flag| Operand::Imm(u64::from(flag)));

@@ -39,6 +39,9 @@ impl FewBits {
     }
 }
 
+/// Products that units with sums of f16 add at least before they round: those of m8n8k4, the first.
+const IN_HALVES: usize = 4;
+
 /// Where a sum ends, whatever the order of its terms.
 enum Range {
     /// Among the finite numbers.
@@ -90,6 +93,7 @@ impl Machine<'_> {
         let u = match scalar {
             _ if is_split => (2.0f64).powi(-19),
             Scalar::F64 => unit(Scalar::F64),
+            Scalar::F16 => 2.0 * unit(Scalar::F16),
             _ => unit(Scalar::F32),
         };
         // An operand that moves may be cut to another number of 11 bits.
@@ -100,9 +104,12 @@ impl Machine<'_> {
         // The small part of a factor ends where the numbers of 11 bits do, and what is 0 times infinity is none.
         let lost = if is_split { (2.0f64).powi(-135) } else { 0.0 };
         let sum = match scalar {
-            Scalar::F64 => Scalar::F64,
+            Scalar::F64 | Scalar::F16 => scalar,
             _ => Scalar::F32,
         };
+        // Sums of so many products are rounded together.
+        let together = if sum == Scalar::F16 { IN_HALVES } else { 1 };
+        let steps = inner.div_ceil(together) as f64 + 2.0;
         let least = ulp(sum, 0.0);
         let is_short = elem(x).is_float() && elem(x).bits() == 8;
         let few = data.imprecise().map_or(0, |&n| n as usize);
@@ -163,7 +170,7 @@ impl Machine<'_> {
             if scalar.is_float() && has_special && exact.is_infinite() {
                 // Where the others may come to the other infinity first, the sum may be NaN.
                 let against = apart[usize::from(exact > 0.0)];
-                if against * (1.0 + (inner as f64 + 2.0) * u) >= limit(sum) {
+                if against * (1.0 + steps * u) >= limit(sum) {
                     return f64::INFINITY;
                 }
             }
@@ -176,7 +183,7 @@ impl Machine<'_> {
                 true => 0.0,
                 false => {
                     let few = few.map_or(0.0, |few| few.cut(first, &terms));
-                    (inner as f64 + 2.0) * (u * sizes + least) + few
+                    steps * (u * sizes + least) + few
                 }
             };
             let moved = moved + own + lost * factors;
