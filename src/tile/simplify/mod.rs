@@ -17,9 +17,9 @@ mod compare;
 mod float;
 mod fold;
 mod int;
-mod loops;
 mod memory;
 mod pointer;
+mod regions;
 mod select;
 mod shape;
 
@@ -59,7 +59,7 @@ pub fn simplify(func: &mut TileFunction) -> usize {
         let mut simplifier = Simplifier { edit, depth: 0 };
         simplifier.simplify(inst)
     });
-    changes + loops::drop_idle(func)
+    changes + regions::drop_idle(func)
 }
 
 /// The rules for an op, in the order in which they are tried.

@@ -213,6 +213,24 @@ fn loops_that_never_run_become_what_asks() {
 }
 
 #[test]
+fn a_known_choice_is_what_it_chooses() {
+    let choice = |cond: &str| {
+        format!(
+            "v8 = const {{value = {cond}}} : i1\n v9 = const {{value = 4}} : i32
+             v10 = if v8 : i32 {{ block9:
+                 v11 = if v8 : i32 {{ block10: v12 = iadd v0, v9 : i32\n yield v12 }} {{ block11: yield v1 }}
+                 store v4, v11\n yield v11 }} {{ block12: yield v0 }}
+             store v4, v10"
+        )
+    };
+    becomes(
+        &choice("true"),
+        "v9 = const {value = 4} : i32\n v12 = iadd v0, v9 : i32\n store v4, v12\n store v4, v12",
+    );
+    becomes(&choice("false"), "store v4, v0");
+}
+
+#[test]
 fn unspecified_quotients_are_not_folded() {
     stays(
         "v8 = const {value = 0} : i32\n v9 = const {value = 5} : i32\n v10 = sdiv v9, v8 : i32\n store v4, v10",
