@@ -264,6 +264,26 @@ impl LinearLayout {
         Some((layout.map_columns(shape, |c| c >> 1), bit as u32))
     }
 
+    /// A layout near this one in which halves come apart: a lane or warp that tells the two of a pair apart takes the highest
+    /// register bit instead, or makes copies if there is none. The halves' layout; `None` where pairs are told apart otherwise.
+    pub(crate) fn halves_nearby(&self) -> Option<LinearLayout> {
+        let old = self.shape();
+        let last = old.rank().checked_sub(1)?;
+        let odd = self.all_columns().iter().filter(|&&c| c & 1 == 1).count();
+        let tells = |&dim: &HwDim| self.columns(dim).contains(&1);
+        let dim = [HwDim::Lane, HwDim::Warp].into_iter().find(tells)?;
+        if odd != 1 {
+            return None;
+        }
+        let mut registers = Columns::from_slice(self.columns(HwDim::Register));
+        let given = registers.pop().unwrap_or(0);
+        let taken = self.columns(dim).iter();
+        let taken = taken.map(|&c| if c == 1 { given } else { c }).collect();
+        let layout = self.clone().with_columns(HwDim::Register, registers);
+        let layout = layout.with_columns(dim, taken);
+        Some(layout.map_columns(old.without_dim(last), |c| c >> 1))
+    }
+
     /// The layout of each of two blocks whose [`join`](Self::join), or another spread of it, has this layout: every
     /// location shows the element, of one of them, that it takes; with canonical registers.
     pub(crate) fn before_join(&self) -> LinearLayout {

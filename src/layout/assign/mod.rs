@@ -5,7 +5,8 @@
 //!    computes for itself, such as ranges, splats and index arithmetic.
 //! 2. Loads and stores offer the layouts they like (`seeds`). These *candidates* travel along edges, both ways,
 //!    until each node has at most eight: through arithmetic unchanged, through changes of shape and
-//!    `reduce` as the algebra of layouts says. A node that nothing reaches gets one from a neighbour by a guess
+//!    `reduce` as the algebra of layouts says. Where pairs are split and threads hold many more copies than another layout asks for, that
+//!    one takes the place. A node that nothing reaches gets one from a neighbour by a guess
 //!    (how to spread what a reduction took away), or the plain blocked layout.
 //!    A load of what each thread can address anew may be done again in the layout of a user; that is weighed against the
 //!    conversion like everything else.
@@ -59,6 +60,9 @@ mod views;
 #[cfg(test)]
 mod tests;
 
+/// How many times the registers of another layout a candidate needs that makes room for it.
+const EVICTED: u32 = 8;
+
 /// What assignment did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -90,6 +94,7 @@ pub fn assign_layouts(
         sums: Sums::of_products(func, axis),
         pending: Vec::new(),
         num_warps: func.num_warps(),
+        splits: func.insts_with(TileOp::Split).next().is_some(),
     };
     let is_diverse = choices.chance(60);
     if is_diverse {
@@ -128,6 +133,9 @@ struct Assignment {
     /// Nodes with a candidate that their neighbours have not heard of.
     pending: Vec<(Node, LayoutId)>,
     num_warps: u32,
+    /// Whether pairs are split, so that a layout which tells them apart by threads goes through a chain of copies. Elsewhere copies are
+    /// what rows of sums have by nature.
+    splits: bool,
 }
 
 impl Assignment {
@@ -155,11 +163,23 @@ impl Assignment {
                 return;
             }
         }
-        if data.candidates.len() < MAX_CANDIDATES && !data.candidates.contains(&layout) {
-            debug_assert_eq!(self.pool[layout].shape(), data.shape);
-            data.candidates.push(layout);
-            self.pending.push((node, layout));
+        if data.candidates.contains(&layout) {
+            return;
         }
+        debug_assert_eq!(self.pool[layout].shape(), data.shape);
+        if data.candidates.len() < MAX_CANDIDATES {
+            data.candidates.push(layout);
+        } else {
+            // Copies in registers double with each join that is undone on the way: what needs fewer takes the place of what needs most.
+            let registers = |id: LayoutId| self.pool[id].num_registers();
+            let most = data.candidates.iter_mut().max_by_key(|id| registers(**id));
+            let gives_way = |id: LayoutId| registers(id) >= EVICTED * registers(layout);
+            match most.filter(|most| self.splits && gives_way(**most)) {
+                Some(most) => *most = layout,
+                None => return,
+            }
+        }
+        self.pending.push((node, layout));
     }
 
     /// Offers some nodes blocked layouts of any kind.
@@ -221,8 +241,10 @@ impl Assignment {
                         Need::BeforePermute(dims) => LayoutStep::Permute(dims),
                         Need::BeforeJoin => LayoutStep::Join,
                         Need::BeforeSplit => {
-                            // Only pairs that one thread holds come apart for free.
-                            if let Some((half, _)) = self.pool[output].split() {
+                            // Only pairs that one thread holds come apart for free; of others, that is what is nearest.
+                            let whole = &self.pool[output];
+                            let held = whole.split().map(|(half, _)| half);
+                            if let Some(half) = held.or_else(|| whole.halves_nearby()) {
                                 let half = self.pool.intern(half);
                                 self.offer(to, half);
                             }

@@ -5,6 +5,7 @@ use crate::analysis::testing::{self, all, shape};
 use crate::ir::attrs::Attrs;
 use crate::ir::types::Scalar;
 use crate::linear_layout::layout::HwDim;
+use crate::text::parse::parse_tile;
 
 /// Assigns, checks that every block has a layout and the types still fit.
 fn assign(mut func: TileFunction) -> (TileFunction, LayoutStats) {
@@ -130,4 +131,48 @@ fn a_block_smaller_than_the_threads_is_replicated() {
         layout_of(&func, TileOp::Store, 0),
         "{reg=[], lane=[1,2,4,8,16], warp=[0,0]}"
     );
+}
+
+/// Sums and differences of numbers 1, 2, 4, .. apart: halves of pairs that lanes and warps tell apart at first.
+#[test]
+fn butterflies_hold_no_copies() {
+    let stage = |k: u32| {
+        let (near, far, at) = (1u32 << k, 512u32 >> k, 20 + 10 * k);
+        let [a, b, c, d, e, f, g, h, x, before] =
+            [0, 1, 2, 3, 4, 5, 6, 7, 8, -2].map(|i| at as i32 + i);
+        format!(
+            "v{a} = reshape v{before} : f32[{far},2,{near}]
+            v{b} = permute v{a} {{dims = [0, 2, 1]}} : f32[{far},{near},2]
+            v{c} = split v{b} {{index = 0}} : f32[{far},{near}]
+            v{d} = split v{b} {{index = 1}} : f32[{far},{near}]
+            v{e} = fadd v{c}, v{d} : f32[{far},{near}]
+            v{f} = fsub v{c}, v{d} : f32[{far},{near}]
+            v{g} = join v{e}, v{f} : f32[{far},{near},2]
+            v{h} = permute v{g} {{dims = [0, 2, 1]}} : f32[{far},2,{near}]
+            v{x} = reshape v{h} : f32[1024]
+            "
+        )
+    };
+    let stages: String = (0..10).map(stage).collect();
+    let text = format!(
+        "kernel @k(v0: ptr<f32> {{divisible = 16}}) warps(4) {{
+        block0:
+            v1 = arange {{start = 0}} : i32[1024]
+            v2 = splat v0 : ptr<f32>[1024]
+            v3 = addptr v2, v1 : ptr<f32>[1024]
+            v18 = load v3 : f32[1024]
+            {stages}store v3, v118
+            return
+        }}"
+    );
+    let func = parse_tile(&text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let (func, _) = assign(func);
+    for op in [TileOp::Fadd, TileOp::Fsub, TileOp::Join] {
+        for inst in all(&func, op) {
+            let ty = func.dfg.ty(func.dfg.insts[inst].results[0]);
+            let layout = &func.layouts[ty.layout.expand().expect("a block")];
+            let most = 4 * layout.shape().elements() as u32 / 128;
+            assert!(layout.num_registers() <= most, "{layout}");
+        }
+    }
 }

@@ -233,6 +233,26 @@ fn join_and_split() {
 }
 
 #[test]
+fn lanes_that_tell_pairs_apart_take_a_register_bit() {
+    for (whole, halves) in [
+        ("{reg=[4,2], lane=[1]}", Some("{reg=[2], lane=[1]}")),
+        (
+            "{reg=[4], lane=[2], warp=[1]}",
+            Some("{reg=[], lane=[1], warp=[2]}"),
+        ),
+        (
+            "{reg=[], lane=[2,4], warp=[1]}",
+            Some("{reg=[], lane=[1,2], warp=[0]}"),
+        ),
+        ("{reg=[1,2], lane=[5]}", None),
+        ("{reg=[1,2], lane=[4]}", None),
+    ] {
+        let found = parse(whole, &[4, 2]).halves_nearby();
+        assert_eq!(found, halves.map(|text| parse(text, &[4])), "{whole}");
+    }
+}
+
+#[test]
 fn what_is_joined_and_split_stays_in_its_thread() {
     for text in [
         "{reg=[1,2], lane=[4,8], warp=[16]}",
