@@ -269,7 +269,7 @@ pub(super) struct HowArgs {
     /// Warps of a CTA; a .tir file states them itself, this overrides.
     #[arg(short = 'w', long = "num-warps", value_name = "WARPS")]
     pub(super) num_warps: Option<u32>,
-    /// Stages of loops that do not state their own.
+    /// Stages of loops of products that do not state their own.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
     pub(super) num_stages: Option<u8>,
     /// CTAs of a program; it runs in one, which has the warps of all.

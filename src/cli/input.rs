@@ -13,12 +13,12 @@ use crate::filetest::variants;
 use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
 use crate::limits::FILE_BYTES;
-pub(super) use crate::runtime::set_stages;
 use crate::runtime::{Diagnostic, Severity};
 use crate::settings::{Asserts, Options, Promote, Target, one_cta, program_warps};
 use crate::text::located;
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
 use crate::text::quote::{listed, quoted};
+pub(super) use crate::tile::pipeline_loops::set_stages;
 use crate::verify::verify;
 
 /// A text and where it comes from.

@@ -23,6 +23,7 @@ use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::function::TileFunction;
 use crate::settings::{Target, one_cta, program_warps};
+use crate::tile::pipeline_loops::set_stages;
 use crate::verify::{is_ptx_identifier, verify};
 
 /// A file that has been parsed.
@@ -76,7 +77,7 @@ pub struct Specialization {
     pub constants: Vec<(String, Constant)>,
     /// Warps of a CTA, a power of two up to 32.
     pub num_warps: u32,
-    /// Stages of loops that do not state their own, if any.
+    /// Stages of loops of products that do not state their own, if any.
     pub num_stages: Option<u8>,
     /// CTAs whose warps a program gets, all in one CTA: up to 32 warps together.
     pub num_ctas: u32,
@@ -232,7 +233,10 @@ impl Module {
             if lower.has_errors() {
                 return Err(Stop::Reported);
             }
-            let func = finish(lower, f)?;
+            let mut func = finish(lower, f)?;
+            if let Some(stages) = spec.num_stages {
+                set_stages(&mut func, stages);
+            }
             let name_at = usize::from(f.name.range().start());
             let (line, column) = super::diagnostic::position(&self.text, name_at);
             Ok(Lowered {
@@ -290,7 +294,6 @@ impl Module {
         let builder = TileBuilder::new(ptx_name(f.name.as_str()), warps);
         let mut lower = Lower::new(&index, &constants, spec.target, builder, lines);
         lower.debug = spec.debug;
-        lower.num_stages = spec.num_stages;
         lower.sanitize_overflow = spec.debug && spec.sanitize_overflow;
         lower.messages.extend(
             index

@@ -261,7 +261,7 @@ impl<'m> Lower<'m> {
             step,
             down,
             runs,
-            stages: range.stages.or(self.num_stages),
+            stages: range.stages,
         })
     }
 

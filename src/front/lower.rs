@@ -201,8 +201,6 @@ pub(crate) struct Lower<'m> {
     pub(crate) target: Target,
     /// Device assertions are kept.
     pub(crate) debug: bool,
-    /// Stages of loops that do not state their own.
-    pub(crate) num_stages: Option<u8>,
     /// Integer arithmetic asserts that it does not overflow.
     pub(crate) sanitize_overflow: bool,
     /// How a function of single elements is read.
@@ -253,7 +251,6 @@ impl<'m> Lower<'m> {
             constants,
             target,
             debug: false,
-            num_stages: None,
             sanitize_overflow: false,
             combining: Combining::No,
             b,

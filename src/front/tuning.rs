@@ -25,7 +25,7 @@ pub struct TuneConfig {
     pub constants: Vec<(String, Constant)>,
     /// Warps of a CTA, if it says so.
     pub num_warps: Option<u32>,
-    /// Stages of loops, if it says so.
+    /// Stages of loops of products, if it says so.
     pub num_stages: Option<u32>,
     /// CTAs of a cluster, if it says so.
     pub num_ctas: Option<u32>,

@@ -122,8 +122,6 @@ pub(crate) use build::manifest::ManifestEntry;
 pub(crate) use api::environment;
 pub(crate) use api::kernel::Call;
 pub(crate) use api::memory::Memory;
-#[cfg(feature = "tool")]
-pub(crate) use api::program::set_stages;
 #[cfg(feature = "triton")]
 pub(crate) use api::warning::warn;
 pub(crate) use api::warning::warn_once;

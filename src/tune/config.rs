@@ -23,7 +23,7 @@ pub struct Config {
     /// Warps of a program.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub num_warps: Option<u32>,
-    /// Stages of loops.
+    /// Stages of loops of products.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub num_stages: Option<u8>,
     /// CTAs of a program, see [`Kernel::ctas`].

@@ -279,7 +279,7 @@ def kernel(out, x, n, a, b, BLOCK: tl.constexpr):
     let meta = std::fs::read_to_string(&meta).expect("written");
     let meta: serde_json::Value = serde_json::from_str(&meta).expect("JSON");
     assert_eq!(meta["num_warps"], 8);
-    assert_eq!(meta["num_stages"], 5);
+    assert_eq!(meta["num_stages"], 1, "its loop multiplies no matrices");
 }
 
 /// What shared memory has no room for is said, and the description has what is used.

@@ -300,10 +300,11 @@ fn rows_with_an_end(rows: usize, columns: usize, width: usize, random: &mut Rand
 const HALVES: [(&str, &str); 2] = [("SUM", "tl.float32"), ("OTHER", "0")];
 
 /// A row may end anywhere: what is copied at its end is read up to there, and zeros behind it. That holds however the
-/// comparison is written, and beside masks along the other dimension and of the whole block.
+/// comparison is written, and beside masks along the other dimension and of the whole block. Another number than zero is chosen
+/// behind the copy.
 #[test]
 fn copies_end_with_their_rows() {
-    for inside in [
+    let ends = [
         "(k < K - i)[None, :]",
         "(i + k < K)[None, :]",
         "(K - i > k)[None, :]",
@@ -317,14 +318,16 @@ fn copies_end_with_their_rows() {
         "tl.trans((k < K - i)[:, None])",
         "(k < K - i)[None, :] & ((i + k) >= 0)[None, :]",
         "(at < K)[None, :]",
-    ] {
-        let words = [&HALVES[..], &[("INSIDE", inside)]].concat();
+    ];
+    let with_zeros = ends.map(|inside| (inside, "0"));
+    for (inside, other) in with_zeros.into_iter().chain([(ends[0], "1")]) {
+        let words = [("SUM", "tl.float32"), ("OTHER", other), ("INSIDE", inside)];
         let signature = PRODUCT.replace("i32:16, i32:16", "i32, i32:16");
         let kernel = lowered("ends", &signature, 3, &words);
         let compiled = compiled(&kernel, Target::SM_80);
         let found = sizes_of_copies(&compiled);
         let expected = (vec![16; 3 * COPIES], true);
-        assert_eq!(found, expected, "{inside}\n{}", compiled.ptx);
+        assert_eq!(found, expected, "{inside}, {other}\n{}", compiled.ptx);
         let mut random = Random(12);
         let lengths: &[usize] = match inside {
             "(k < K - i)[None, :]" => &[0, 1, 7, 31, 32, 33, 64, 90],
@@ -343,27 +346,25 @@ fn copies_end_with_their_rows() {
     }
 }
 
-/// A mask that is not true up to an end, one that memory gives, and another number than zero: nothing fills the rest, so what
-/// is masked so is no copy of 16 bytes.
+/// A mask that is not true up to an end, and one that memory gives: what is masked so is no copy of 16 bytes.
 #[test]
 fn other_masks_do_not_end_copies() {
-    for (inside, other) in [
-        ("(k >= K - i)[None, :]", "0"),
-        ("((k ^ 1) < K - i)[None, :]", "0"),
-        ("(S - 1 - k < K - i)[None, :]", "0"),
-        ("(2 * k < K - i)[None, :]", "0"),
-        ("((k < K - i) | (k == 5))[None, :]", "0"),
-        ("(k < K - i)[None, :] & (k != 3)[None, :]", "0"),
-        ("(tl.load(y + k) < 1)[None, :] & (k < K - i)[None, :]", "0"),
-        ("(k < K - i)[None, :]", "1"),
+    for inside in [
+        "(k >= K - i)[None, :]",
+        "((k ^ 1) < K - i)[None, :]",
+        "(S - 1 - k < K - i)[None, :]",
+        "(2 * k < K - i)[None, :]",
+        "((k < K - i) | (k == 5))[None, :]",
+        "(k < K - i)[None, :] & (k != 3)[None, :]",
+        "(tl.load(y + k) < 1)[None, :] & (k < K - i)[None, :]",
     ] {
-        let words = [("SUM", "tl.float32"), ("OTHER", other), ("INSIDE", inside)];
+        let words = [&HALVES[..], &[("INSIDE", inside)]].concat();
         let signature = PRODUCT.replace("i32:16, i32:16", "i32, i32:16");
         let kernel = lowered("ends", &signature, 3, &words);
         let compiled = compiled(&kernel, Target::SM_80);
         let found = sizes_of_copies(&compiled);
         let expected = (vec![16; 3 * 2], false);
-        assert_eq!(found, expected, "those of y: {inside}, {other}");
+        assert_eq!(found, expected, "those of y: {inside}");
         let mut random = Random(13);
         for k in [33, 90] {
             let args = [

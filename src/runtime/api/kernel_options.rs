@@ -171,7 +171,7 @@ impl Kernel {
         self.changed(|options| options.num_ctas = num_ctas)
     }
 
-    /// Pipelines loops that do not say so themselves in so many stages.
+    /// Pipelines loops of products of matrices that do not say so themselves in so many stages.
     ///
     /// # Errors
     ///

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::ir::attrs::{Attrs, make};
 use crate::ir::function::{ParamHints, TileFunction};
-use crate::ir::ops::TileOp;
 use crate::ir::types::Elem;
 use crate::settings::{Promote, Target, program_warps};
 use crate::text::parse::parse_file;
+use crate::tile::pipeline_loops::set_stages;
 use crate::verify::verify;
 
 #[cfg(feature = "triton")]
@@ -518,16 +517,4 @@ fn check_elem(kernel: &str, param: &Param, given: &ArgTree) -> Result<Class, Run
         name: param.name.clone(),
         problem: format!("it is {}, expected {wanted}", class.plain()),
     })
-}
-
-/// Gives loops that state no number of stages this one.
-pub(crate) fn set_stages(func: &mut TileFunction, stages: u8) {
-    for block in func.all_blocks() {
-        for inst in func.order.insts(block).to_vec() {
-            let data = &mut func.dfg.insts[inst];
-            if data.op == TileOp::For && data.stages().is_none() {
-                data.attrs.push(make::stages(stages));
-            }
-        }
-    }
 }

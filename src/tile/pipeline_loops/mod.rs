@@ -24,8 +24,12 @@
 //! is the next iteration and a ring of two. A load for which registers are short stays where it is.
 //!
 //! A loop is pipelined if it is innermost and has `stages` above 1 ([`DEFAULT_STAGES`] if it says nothing). A load takes part if
-//! a product of matrices uses it through ops on elements and changes of shape, if its slice has no effects, and if it gives
-//! zero where it is masked off. There are fewer stages where shared memory is short.
+//! a product of matrices uses it through ops on elements and changes of shape, and if its slice has no effects. There are fewer
+//! stages where shared memory is short.
+//!
+//! A loop without products is pipelined where it asks for stages itself: each thread has loads in flight anyway, and a ring
+//! takes shared memory from other CTAs, so that more of them are better only if few warps run at once. Loads take part there
+//! that copies can move, some bytes for each thread, from memory that nothing in the kernel writes.
 //!
 //! Where warpgroups multiply ([`crate::tile::start_dots`]), copies start behind the first product: it goes on while those
 //! of the iteration before are waited for, whose entry the copies fill, and while the barrier between the two is passed.
@@ -49,7 +53,9 @@ mod tests;
 use cranelift_entity::EntitySet;
 
 use crate::analysis::axis::Axis;
-use crate::ir::attrs::{Attrs, MemOrder};
+use crate::analysis::program::ProgramOrder;
+use crate::ir::attrs::{Attrs, MemOrder, make};
+use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -57,6 +63,7 @@ use crate::ir::types::TileType;
 use crate::settings::diversity::Choices;
 use crate::settings::{Target, Usage};
 use crate::tile::edit::signed;
+use crate::tile::promote::used::Used;
 use crate::tile::resources::ResourcePlan;
 use crate::tile::share_operands::registers_needed;
 use crate::tile::start_dots;
@@ -77,6 +84,20 @@ const HELD_BYTES: u32 = 8;
 
 /// Warps by which an SM must hold more for an entry less, so that they hide more than a second barrier costs.
 const MORE_WARPS: u32 = 8;
+
+/// Gives loops of products that state no number of stages this one.
+pub(crate) fn set_stages(func: &mut TileFunction, stages: u8) {
+    let loops = func.insts_with(TileOp::For).map(|(_, inst)| inst);
+    let silent = loops.filter(|&inst| {
+        func.dfg.insts[inst].stages().is_none() && {
+            let mut regions = func.regions(inst);
+            regions.any(|body| func.any_inside(body, &InstData::is_product))
+        }
+    });
+    for inst in silent.collect::<Vec<Inst>>() {
+        func.dfg.insts[inst].attrs.push(make::stages(stages));
+    }
+}
 
 /// What was pipelined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -207,12 +228,21 @@ fn plan(
     if step.is_some_and(|step| step < 1) {
         return None;
     }
+    let is_asked = data.stages().is_some() && !func.any_inside(body, &InstData::is_product);
     let feeding = feeding(func, body);
     let no_copies = target.sm < 80 || choices.chance(15);
     let is_for_warpgroup = warpgroup_units
         && insts
             .iter()
             .any(|&i| start_dots::is_for_warpgroup(func, i, target));
+    let settled = is_asked.then(|| (Used::compute(func), ProgramOrder::compute(func)));
+    let pays_asked = |load: &Load| {
+        let finds_the_same = settled
+            .as_ref()
+            .is_some_and(|(used, order)| used.is_settled(func, order, load.inst));
+        let is_few = load.bytes < MIN_BYTES * func.num_threads();
+        load.way == Way::Copied && !no_copies && !is_few && finds_the_same
+    };
     let mut loads = Vec::new();
     let mut slice = Slice::new(func, body);
     let needed = registers_needed(func, body);
@@ -221,6 +251,7 @@ fn plan(
         let load = &func.dfg.insts[inst];
         let feeds = load.results.iter().any(|&v| feeding.contains(v));
         let found = match load.op {
+            TileOp::Load if is_asked => as_copy(func, axis, inst).filter(pays_asked),
             TileOp::Load if feeds => as_copy(func, axis, inst),
             TileOp::TensorLoad if feeds => Some(Load::new(func, inst, Way::Box)),
             _ => None,
@@ -335,13 +366,7 @@ fn feeding(func: &TileFunction, body: Block) -> EntitySet<Value> {
 fn as_copy(func: &TileFunction, axis: &Axis, inst: Inst) -> Option<Load> {
     let data = &func.dfg.insts[inst];
     let ty = func.dfg.ty(data.results[0]);
-    let other = data.args.get(2);
-    let is_zero = |&v: &Value| uniform_bits(func, v) == Some(0);
-    if ty.is_scalar()
-        || data.volatile().is_some()
-        || ty.elem.bits() < 8
-        || !other.is_none_or(is_zero)
-    {
+    if ty.is_scalar() || data.volatile().is_some() || ty.elem.bits() < 8 {
         return None;
     }
     let (ptr, mask) = (data.args[0], data.args.get(1).copied());

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::slice::Ahead;
-use super::{Plan, Way};
+use super::{Plan, Way, uniform_bits};
 use crate::ir::attrs::{Attr, AttrKind, IntPred, make};
 use crate::ir::dfg::{InstData, ValueList};
 use crate::ir::entities::{Block, Inst, Slot, Value};
@@ -262,14 +262,13 @@ impl<'a> Pipeliner<'a> {
         }
         let wait = std::mem::take(&mut self.maker.made);
 
-        for i in 0..self.plan.loads.len() {
-            let load = &mut self.maker.func.dfg.insts[self.plan.loads[i].inst];
-            load.op = TileOp::SharedLoad;
-            load.args = ValueList::from_slice(&[read]);
-            load.attrs.clear();
-            load.attrs.push(make::slot(self.slots[i]));
+        let mut rest = Vec::new();
+        for &inst in &self.maker.func.order.insts(body).to_vec() {
+            if let Some(i) = self.plan.loads.iter().position(|load| load.inst == inst) {
+                rest.extend(self.read(i, read));
+            }
+            rest.push(inst);
         }
-        let mut rest = self.maker.func.order.insts(body).to_vec();
         let last = rest.pop();
         let insts = &self.maker.func.dfg.insts;
         let end_of = |list: &[Inst], op: TileOp| {
@@ -296,6 +295,34 @@ impl<'a> Pipeliner<'a> {
         if let Some(last) = last {
             self.maker.func.dfg.insts[last].args.extend(next.all());
         }
+    }
+
+    /// Makes a load one from its ring's entry. What is masked off arrives as zero: where it is to be another number, that is
+    /// chosen behind a load, which is given to stand in front.
+    fn read(&mut self, i: usize, entry: Value) -> Option<Inst> {
+        let (inst, ty) = (self.plan.loads[i].inst, self.plan.loads[i].ty);
+        let func = &mut *self.maker.func;
+        let mut from_ring: InstData<Tile> = InstData::new(TileOp::SharedLoad, &[entry]);
+        from_ring.attrs.push(make::slot(self.slots[i]));
+        from_ring.loc = func.dfg.insts[inst].loc;
+        let given = &func.dfg.insts[inst];
+        let chosen = match (given.op, &given.args[..]) {
+            (TileOp::Load, &[_, mask, other]) => {
+                (uniform_bits(func, other) != Some(0)).then_some([mask, other])
+            }
+            _ => None,
+        };
+        let in_front = chosen.map(|[mask, other]| {
+            let loaded = func.dfg.make_inst(from_ring.clone(), &[ty]);
+            let value = func.dfg.insts[loaded].results[0];
+            from_ring.op = TileOp::Select;
+            from_ring.args = ValueList::from_slice(&[mask, value, other]);
+            from_ring.attrs.clear();
+            loaded
+        });
+        let load = &mut func.dfg.insts[inst];
+        (load.op, load.args, load.attrs) = (from_ring.op, from_ring.args, from_ring.attrs);
+        in_front
     }
 
     /// The entry of the rings behind another one.

@@ -3,6 +3,7 @@
 use super::pipeline_loops;
 use crate::analysis::async_groups::AsyncGroups;
 use crate::analysis::axis::Axis;
+use crate::ir::attrs::Attrs;
 use crate::ir::dfg::{SourceLine, SourceLoc};
 use crate::ir::entities::{Block, Inst};
 use crate::ir::function::TileFunction;
@@ -213,4 +214,97 @@ fn a_wait_in_a_loop_counts_for_every_iteration() {
     let waits = func.dfg.insts.keys();
     let waits = waits.filter(|&i| func.dfg.insts[i].op == TileOp::AsyncWait);
     assert_eq!(waits.map(|i| groups.pending(i)).collect::<Vec<_>>(), [0, 0]);
+}
+
+/// Maxima of rows of negative numbers, to which what is masked off must not add a zero.
+fn maxima_of_rows(attrs: &str, warps: u32, written: &str) -> TileFunction {
+    parse(&format!(
+        "kernel @k(v0: ptr<f32> {{divisible = 16}}, v1: ptr<f32> {{divisible = 16}}) warps({warps}) {{
+        block0:
+            v2 = const {{value = 0}} : i32
+            v3 = const {{value = 5}} : i32
+            v4 = const {{value = 1}} : i32
+            v5 = arange {{start = 0}} : i32[256]
+            v6 = const {{value = 200}} : i32[256]
+            v7 = icmp v5, v6 {{ipred = slt}} : i1[256]
+            v8 = const {{value = -inf}} : f32[256]
+            v9 = const {{value = 200}} : i32
+            for v2, v3, v4 {attrs} {{
+            block1(v10: i32):
+                v11 = imul v10, v9 : i32
+                v12 = addptr v0, v11 : ptr<f32>
+                v13 = splat v12 : ptr<f32>[256]
+                v14 = addptr v13, v5 : ptr<f32>[256]
+                v15 = load v14, v7, v8 : f32[256]
+                v16 = reduce v15 {{axis = 0}} : f32 {{
+                block2(v18: f32, v19: f32):
+                    v20 = fmax v18, v19 {{nan = ignore}} : f32
+                    yield v20
+                }}
+                v17 = addptr v1, v10 : ptr<f32>
+                store v17, v16
+                {written}
+                yield
+            }}
+            return
+        }}"
+    ))
+}
+
+#[test]
+fn a_loop_without_products_asks_for_its_pipeline() {
+    let func = maxima_of_rows("{stages = 3}", 1, "");
+    let (changes, after) = pipelined(&func, Target::SM_80);
+    assert_eq!((changes, count(&after, TileOp::AsyncCopy)), (1, 3));
+    assert_eq!(count(&after, TileOp::Load), 0);
+    let numbers = (0..1000u32).flat_map(|i| (-1.0 - (i % 37) as f32).to_le_bytes());
+    let buffers = [numbers.collect(), vec![0; 20]];
+    assert_eq!(run(&after, &buffers), run(&func, &buffers));
+
+    let others = [
+        (
+            "no stages of its own",
+            maxima_of_rows("", 1, ""),
+            Target::SM_80,
+        ),
+        (
+            "one stage",
+            maxima_of_rows("{stages = 1}", 1, ""),
+            Target::SM_80,
+        ),
+        ("no copies", func, Target::SM_75),
+        (
+            "too little for each thread",
+            maxima_of_rows("{stages = 3}", 16, ""),
+            Target::SM_80,
+        ),
+        (
+            "written",
+            maxima_of_rows("{stages = 3}", 1, "store v14, v15, v7"),
+            Target::SM_80,
+        ),
+    ];
+    for (why, func, target) in others {
+        let (changes, after) = pipelined(&func, target);
+        assert_eq!(changes, 0, "{why}");
+        assert_eq!(after.to_string(), func.to_string(), "{why}");
+    }
+}
+
+#[test]
+fn stages_of_the_launch_are_for_products() {
+    let stages = |func: &TileFunction| {
+        let loops = func.insts_with(TileOp::For);
+        let stages = loops.map(|(_, inst)| func.dfg.insts[inst].stages().copied());
+        stages.collect::<Vec<_>>()
+    };
+    let mut rows = maxima_of_rows("", 1, "");
+    let mut products = sum_of_products(9, "", "");
+    let mut asks = sum_of_products(9, "stages = 2", "");
+    for func in [&mut rows, &mut products, &mut asks] {
+        super::set_stages(func, 4);
+    }
+    assert_eq!(stages(&rows), [None]);
+    assert_eq!(stages(&products), [Some(4)]);
+    assert_eq!(stages(&asks), [Some(2)]);
 }
