@@ -5,8 +5,8 @@
 //!    computes for itself, such as ranges, splats and index arithmetic.
 //! 2. Loads and stores offer the layouts they like (`seeds`). These *candidates* travel along edges, both ways,
 //!    until each node has at most eight: through arithmetic unchanged, through changes of shape and
-//!    `reduce` as the algebra of layouts says. Where pairs are split and threads hold many more copies than another layout asks for, that
-//!    one takes the place. A node that nothing reaches gets one from a neighbour by a guess
+//!    `reduce` as the algebra of layouts says. Where pairs are split, a layout with fewer copies in
+//!    registers takes the place of the one with most. A node that nothing reaches gets one from a neighbour by a guess
 //!    (how to spread what a reduction took away), or the plain blocked layout.
 //!    A load of what each thread can address anew may be done again in the layout of a user; that is weighed against the
 //!    conversion like everything else.
@@ -61,7 +61,7 @@ mod views;
 mod tests;
 
 /// How many times the registers of another layout a candidate needs that makes room for it.
-const EVICTED: u32 = 8;
+const EVICTED: u32 = 2;
 
 /// What assignment did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -226,7 +226,7 @@ impl Assignment {
     }
 
     /// Spreads candidates along edges wherever the algebra leaves no choice. A node hears of at most
-    /// [`MAX_CANDIDATES`] layouts, so each edge is looked at that often from each end.
+    /// [`MAX_CANDIDATES`] layouts, and of a few more where some give way, so each edge is looked at that often from each end.
     fn propagate(&mut self) {
         while let Some((node, layout)) = self.pending.pop() {
             for i in 0..self.graph.nodes[node].edges.len() {
