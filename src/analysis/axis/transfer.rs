@@ -78,7 +78,7 @@ pub(super) fn transfer(
         TileOp::Icmp => compare(arg(0), arg(1), data),
         TileOp::Select => select(arg(0), arg(1), arg(2), unit(ty.elem)),
         TileOp::Sext | TileOp::Zext => map(arg(0), widen),
-        TileOp::Itrunc => map(arg(0), DimInfo::clone),
+        TileOp::Itrunc => map(arg(0), |d| narrow(d, ty.elem.bits())),
         TileOp::PtrCast => ptr_cast(func, arg(0), data.args[0], &ty),
         // A volatile load may see different numbers at one address.
         TileOp::Load if data.volatile().is_some() => AxisInfo::unknown(&ty),
@@ -539,6 +539,17 @@ fn select(cond: &AxisInfo, a: &AxisInfo, b: &AxisInfo, unit: u8) -> AxisInfo {
         dim.contiguity = dim.contiguity.min(&chosen);
     }
     out
+}
+
+/// Truncation to fewer bits: a run of half the numbers that these have, at a multiple of its length, does not wrap, with sign or
+/// without; a longer one would.
+fn narrow(d: &DimInfo, bits: u32) -> DimInfo {
+    let contiguity = d.contiguity.min(&Exponent::constant(bits as u8 - 1));
+    DimInfo {
+        divisibility: d.divisibility_at(&contiguity, 0),
+        contiguity,
+        constancy: d.constancy.clone(),
+    }
 }
 
 /// Extension to more bits: only runs that cannot wrap stay runs.
