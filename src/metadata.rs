@@ -65,8 +65,8 @@ fn map_of(index: usize, recipe: &MapRecipe) -> Value {
     map
 }
 
-/// The description of a kernel. `num_stages` is the most that a loop asks for or is asked for, as far as shared memory has room, 1 if none is;
-/// `constants` are parameters that have become constants, with their values.
+/// The description of a kernel. `num_stages` is the most that a loop asks for or is asked for, as far as shared memory has room,
+/// 1 if none is; `constants` are parameters that have become constants, with their values.
 ///
 /// Of a kernel that takes tensor maps it is version 2: their parameters have the kind `tensormap`, with numbers by the
 /// parameters' places (`p3`), the extents of the grid, the recipe's `parts` (`n0`, where it has some; each is made of earlier ones) and
