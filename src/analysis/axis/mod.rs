@@ -16,8 +16,10 @@
 //!
 //! # Loops
 //! Parameters of loop regions start with what is known of their initial values and are met with what is
-//! carried back until nothing changes. Facts only get weaker, so this ends; after `MAX_ROUNDS` walks over
-//! the function whatever still changes is taken to be unknown. A walk costs time linear in the function.
+//! carried back until nothing changes. Facts only get weaker; after `MAX_ROUNDS` walks over the function whatever still
+//! changes is taken to be unknown. What facts rest on may change to and fro, though, while they stay the same: after
+//! `MOST_ROUNDS` walks such facts are given up, too, and only gather more to rest on, so this ends. A walk costs time
+//! linear in the function.
 
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
@@ -40,6 +42,8 @@ mod tests;
 
 /// Walks over the function before loop-carried facts that still change are given up.
 const MAX_ROUNDS: usize = 12;
+/// Walks before those are given up that rest on something else each time.
+const MOST_ROUNDS: usize = 4 * MAX_ROUNDS;
 
 /// Exponent that stands for "divisible by every power of two", as zero is.
 const ALL_BITS: u8 = 62;
@@ -387,7 +391,8 @@ impl Solver<'_> {
         self.infos[param] = if self.round == 0 {
             self.infos[init].clone()
         } else {
-            self.infos[param].meet(&self.infos[init], unit(self.ty(param).elem))
+            let met = self.infos[param].meet(&self.infos[init], unit(self.ty(param).elem));
+            self.known(param, met, MOST_ROUNDS)
         };
     }
 
@@ -398,15 +403,25 @@ impl Solver<'_> {
         met.natural = met
             .natural
             .filter(|_| met.natural == self.infos[param].natural);
+        // What something rests on can grow a while longer.
+        let most = match met.agrees(&self.infos[param], Exponent::is_same_number) {
+            true => MOST_ROUNDS,
+            false => MAX_ROUNDS,
+        };
+        let met = self.known(param, met, most);
         if !met.agrees(&self.infos[param], Exponent::is_same) {
             self.changed = true;
-            // What something rests on can grow a while longer.
-            let is_same = met.agrees(&self.infos[param], Exponent::is_same_number);
-            let is_over = self.round >= MAX_ROUNDS && !is_same;
-            self.infos[param] = match is_over {
-                true => self.infos[param].given_up(&met),
-                false => met,
-            };
+            self.infos[param] = met;
+        }
+    }
+
+    /// What is known of a parameter that was met with a value; nothing, where that is not what was known before and so many rounds
+    /// are over.
+    fn known(&self, param: Value, met: AxisInfo, rounds: usize) -> AxisInfo {
+        let before = &self.infos[param];
+        match self.round >= rounds && !met.agrees(before, Exponent::is_same) {
+            true => before.given_up(&met),
+            false => met,
         }
     }
 

@@ -663,3 +663,29 @@ fn loops_keep_what_every_round_has() {
     assert_eq!(axis.capped(&axis.info(iv).known_zero_bits(0), 9), 5);
     assert!(func.dfg.ty(aligned).elem().is_ptr());
 }
+
+/// What a number rests on that goes down by an argument is another promise in every other round.
+#[test]
+fn rounds_end() {
+    let mut b = TileBuilder::new("k", 1);
+    let n = b.param_divisible("n", TileType::scalar(Elem::I32), 2);
+    let m = b.param("m", TileType::scalar(Elem::I32));
+    let by = b.param("by", TileType::scalar(Elem::I32));
+    let start = b.and(n, m);
+    let zero = b.i32(0, Shape::SCALAR);
+    let mut seen = None;
+    b.while_loop(
+        &[start],
+        |b, carried| {
+            let goes_on = b.icmp(carried[0], zero, IntPred::Sgt);
+            (goes_on, ValueList::from_slice(carried))
+        },
+        |b, carried| {
+            seen = Some(carried[0]);
+            ValueList::from_slice(&[b.isub(carried[0], by)])
+        },
+    );
+    let func = crate::analysis::testing::finish(b);
+    let counted = seen.expect("the loop was built");
+    assert_eq!(facts(&func, counted), (1, 1, 1));
+}
