@@ -144,7 +144,8 @@ impl Attrs for AttrsOf<'_> {
 
 fn every_second(arg: Operand, start: u16) -> Operand {
     match arg {
-        Operand::Regs(view) => Operand::Regs(view.every_second(start)),
+        // One register stands for all.
+        Operand::Regs(view) if view.count > 1 => Operand::Regs(view.every_second(start)),
         other => other,
     }
 }
