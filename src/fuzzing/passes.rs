@@ -46,7 +46,9 @@ pub(super) fn judge(case: &Case) -> Judgement {
 }
 
 fn try_judge(case: &Case) -> Result<Judgement, Failure> {
-    let mut tiles: Vec<(String, TileFunction)> = Vec::new();
+    // A kernel that got too few registers or bytes is compiled again from what was given.
+    let mut rounds: Vec<Vec<(String, TileFunction)>> = vec![Vec::new()];
+    let mut is_behind_tiles = false;
     let mut texts = Ok(());
     let compiled = compile_with(
         &case.func,
@@ -57,10 +59,16 @@ fn try_judge(case: &Case) -> Result<Judgement, Failure> {
                 Snapshot::Tile(tile) => {
                     let text = print(tile);
                     let same = parse_tile(&text).is_ok_and(|parsed| print(&parsed) == text);
-                    tiles.push((pass.to_owned(), tile.clone()));
+                    if std::mem::take(&mut is_behind_tiles) {
+                        rounds.push(Vec::new());
+                    }
+                    if let Some(round) = rounds.last_mut() {
+                        round.push((pass.to_owned(), tile.clone()));
+                    }
                     (!same).then_some(text)
                 }
                 Snapshot::Thread(thread) => {
+                    is_behind_tiles = true;
                     let text = print(thread);
                     let same = parse_thread(&text).is_ok_and(|parsed| print(&parsed) == text);
                     (!same).then_some(text)
@@ -80,43 +88,45 @@ fn try_judge(case: &Case) -> Result<Judgement, Failure> {
     if let Err(error) = &compiled {
         refused(case, error)?;
     }
-    let mut before = match interpret(&case.func, case, INTERPRETER_STEPS) {
+    let given = match interpret(&case.func, case, INTERPRETER_STEPS) {
         Ok(buffers) => buffers,
         Err(e) if is_step_limit(&e) => return Ok(Judgement::Skipped("interpreter's step limit")),
         Err(e) => return Err(fail("generator: undefined")(e.to_string())),
     };
-    let mut last = &case.func;
     let mut notes = Vec::new();
-    for (pass, tile) in &tiles {
-        if print(tile) == print(last) {
-            continue;
+    for round in &rounds {
+        let (mut before, mut last) = (given.clone(), &case.func);
+        for (pass, tile) in round {
+            if print(tile) == print(last) {
+                continue;
+            }
+            let after = match interpret(tile, case, 20 * INTERPRETER_STEPS) {
+                Ok(buffers) => buffers,
+                Err(e) if is_step_limit(&e) => {
+                    return Ok(Judgement::Skipped("interpreter's step limit"));
+                }
+                Err(e) => {
+                    return Err(fail("pass: undefined")(format!(
+                        "{pass}: {e}\n{}",
+                        print(tile)
+                    )));
+                }
+            };
+            let may_choose = !case.exact && CHOICES.contains(&pass.as_str())
+                || pass == QUOTIENTS && has_quotients(last);
+            if pass == CONTRACTION {
+                if compare_fused(last, tile, case)? {
+                    notes.push(COMPARED);
+                }
+            } else if !may_choose {
+                compare(&before, &after).map_err(|message| {
+                    let (last, tile) = (print(last), print(tile));
+                    fail("pass: other result")(format!("{pass}: {message}\n{last}\nbecame\n{tile}"))
+                })?;
+                notes.push("passes that changed a kernel");
+            }
+            (before, last) = (after, tile);
         }
-        let after = match interpret(tile, case, 20 * INTERPRETER_STEPS) {
-            Ok(buffers) => buffers,
-            Err(e) if is_step_limit(&e) => {
-                return Ok(Judgement::Skipped("interpreter's step limit"));
-            }
-            Err(e) => {
-                return Err(fail("pass: undefined")(format!(
-                    "{pass}: {e}\n{}",
-                    print(tile)
-                )));
-            }
-        };
-        let may_choose = !case.exact && CHOICES.contains(&pass.as_str())
-            || pass == QUOTIENTS && has_quotients(last);
-        if pass == CONTRACTION {
-            if compare_fused(last, tile, case)? {
-                notes.push(COMPARED);
-            }
-        } else if !may_choose {
-            compare(&before, &after).map_err(|message| {
-                let (last, tile) = (print(last), print(tile));
-                fail("pass: other result")(format!("{pass}: {message}\n{last}\nbecame\n{tile}"))
-            })?;
-            notes.push("passes that changed a kernel");
-        }
-        (before, last) = (after, tile);
     }
     Ok(Judgement::Passed(notes))
 }
