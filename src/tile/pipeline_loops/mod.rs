@@ -348,18 +348,34 @@ fn may_stand(func: &TileFunction, inst: Inst) -> bool {
     !is_ordered && inner.into_iter().all(|&inst| may_stand(func, inst))
 }
 
-/// Values of the body that products of matrices are made of, through ops on elements and changes of shape.
+/// Values of the body that products of matrices are made of, in its own iteration or the next one, through ops on elements and changes
+/// of shape: of a loop that was turned ([`crate::tile::rotate_loops`]) operands arrive from the iteration before. What a product that is
+/// among them begins its sums with is one, too.
 fn feeding(func: &TileFunction, body: Block) -> EntitySet<Value> {
     let mut found = EntitySet::new();
-    for &inst in func.order.insts(body).iter().rev() {
-        let data = &func.dfg.insts[inst];
-        if data.op == TileOp::Dot {
-            found.extend(data.args[..2].iter().copied());
-        } else if data.results.iter().any(|&v| found.contains(v)) && data.is_pure() {
-            found.extend(data.args.iter().copied());
+    let carried = func.dfg.blocks[body].params.iter().skip(1);
+    let last = func.order.last(body).map(|last| &func.dfg.insts[last].args);
+    loop {
+        for &inst in func.order.insts(body).iter().rev() {
+            let data = &func.dfg.insts[inst];
+            let is_used = data.results.iter().any(|&v| found.contains(v));
+            if data.op == TileOp::Dot {
+                let operands = if is_used { 3 } else { 2 };
+                found.extend(data.args.iter().take(operands).copied());
+            } else if is_used && data.is_pure() {
+                found.extend(data.args.iter().copied());
+            }
         }
+        let yields = last.into_iter().flatten();
+        let pairs = carried.clone().zip(yields);
+        let earlier =
+            pairs.filter(|&(param, next)| found.contains(*param) && !found.contains(*next));
+        let earlier: Vec<Value> = earlier.map(|(_, &next)| next).collect();
+        if earlier.is_empty() {
+            return found;
+        }
+        found.extend(earlier);
     }
-    found
 }
 
 /// The load as a copy, or by way of registers if copies cannot move it, if it can be one.

@@ -106,6 +106,52 @@ fn stages_run_ahead() {
     assert_eq!(pending, [2, 0], "in the loop, and behind it");
 }
 
+/// A product whose sums are an operand in the next iteration, as of a loop that was turned: what it begins them with is copied ahead, too.
+#[test]
+fn what_the_next_iteration_multiplies_is_made_of() {
+    let func = parse(
+        "kernel @k(v0: ptr<f32> {divisible = 16}, v1: ptr<f32> {divisible = 16}, v2: ptr<f32>) warps(1) {
+        block0:
+            v3 = const {value = 0} : i32
+            v4 = const {value = 5} : i32
+            v5 = const {value = 1} : i32
+            v6 = arange {start = 0} : i32[256]
+            v7 = reshape v6 : i32[16,16]
+            v8 = splat v0 : ptr<f32>[16,16]
+            v9 = addptr v8, v7 : ptr<f32>[16,16]
+            v10 = splat v1 : ptr<f32>[16,16]
+            v11 = const {value = 0.0} : f32[16,16]
+            v12 = const {value = 256} : i32
+            v13 = load v9 : f32[16,16]
+            v30, v31 = for v3, v4, v5, v11, v11 {stages = 3} : f32[16,16], f32[16,16] {
+            block1(v14: i32, v15: f32[16,16], v16: f32[16,16]):
+                v18 = imul v14, v12 : i32
+                v19 = splat v18 : i32[16,16]
+                v20 = iadd v19, v7 : i32[16,16]
+                v21 = addptr v10, v20 : ptr<f32>[16,16]
+                v22 = load v21 : f32[16,16]
+                v23 = addptr v8, v20 : ptr<f32>[16,16]
+                v24 = load v23 : f32[16,16]
+                v25 = dot v16, v22, v15 {precision = ieee} : f32[16,16]
+                v26 = dot v13, v22, v24 {precision = ieee} : f32[16,16]
+                yield v25, v26
+            }
+            v40 = splat v2 : ptr<f32>[16,16]
+            v41 = addptr v40, v7 : ptr<f32>[16,16]
+            store v41, v30
+            return
+        }",
+    );
+    let numbers = |seed: u32| -> Vec<u8> {
+        let number = |i: u32| ((i * seed) % 5) as f32 - 2.0;
+        (0..1280).flat_map(|i| number(i).to_le_bytes()).collect()
+    };
+    let buffers = [numbers(7), numbers(11), vec![0; 1024]];
+    let (_, ahead) = pipelined(&func, Target::SM_80);
+    assert_eq!(count(&ahead, TileOp::AsyncCopy), 2 * 3, "of both loads");
+    assert_eq!(run(&ahead, &buffers), run(&func, &buffers));
+}
+
 /// An SM has shared memory for 18 such warps with four entries, 23 with three, and 32 with two.
 #[test]
 fn rings_have_an_entry_less_where_many_more_warps_fit() {

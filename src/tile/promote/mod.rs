@@ -295,9 +295,14 @@ fn loads_for(
                 false => continue,
             }
         }
+        let is_used = data.results.iter().any(|v| found.contains_key(v));
         if is_body && is_for_warpgroup(func, inst, target) {
             for (&operand, summed) in data.args.iter().zip([1, 0]) {
                 found.insert(operand, Some(summed));
+            }
+            // What an operand is made of by a product begins with what the product adds to.
+            if is_used {
+                found.extend(data.args.get(2).map(|&first| (first, None)));
             }
             continue;
         }
