@@ -14,6 +14,7 @@ pub mod in_flight;
 pub(crate) mod loops;
 pub mod neighbours;
 pub mod program;
+pub(crate) mod strides;
 
 #[cfg(test)]
 pub(crate) mod testing;

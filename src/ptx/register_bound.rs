@@ -32,8 +32,9 @@ const UNSURE: u32 = 24;
 /// Registers by which a prediction may be too low where the assembler would rather wait than take more.
 const UNSURE_IN_LOOPS: u32 = 8;
 
-/// Registers that are never asked to be fewer: three quarters of all threads find room then.
-const LEAST_IN_LOOPS: u32 = 40;
+/// Registers that are never asked to be fewer: all threads find room then. With 40 the assembler works on more iterations at a time where
+/// little is alive, and fewer warps wait for memory (a row of a sparse matrix times a vector by four warps: 67.8 us instead of 56.2 on an H200).
+const LEAST_IN_LOOPS: u32 = 32;
 
 /// Registers above which the assembler seldom saves any.
 const CHOICE: u32 = 144;

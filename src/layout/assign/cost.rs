@@ -6,6 +6,8 @@
 //! barrier about a hundred. Only ratios matter; `tests` beside this file pin the decisions that follow.
 
 use super::pbqp::Cost;
+use super::strided::{Touched, touched};
+use crate::analysis::strides::Strides;
 use crate::ir::attrs::MmaUnit;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::layout::convert::stays_in_warps;
@@ -24,7 +26,9 @@ const SECTOR: Cost = 4;
 /// tenth longer than two of 16 sectors in four and a trip through shared memory, with as many bytes.
 const REQUEST: Cost = 6;
 /// Bytes of a line.
-const LINE_BYTES: u32 = 128;
+pub(super) const LINE_BYTES: u32 = 128;
+/// Bytes of a sector.
+pub(super) const SECTOR_BYTES: u32 = 32;
 /// Moving 128 bytes to or from shared memory.
 const WAVEFRONT: Cost = 4;
 /// Words that a thread can hold at a time beside addresses and what is under way.
@@ -67,7 +71,7 @@ fn trip(from: &LinearLayout, to: &LinearLayout, bytes: u32) -> Cost {
 }
 
 /// An access to memory as the layout sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct AccessShape {
     /// Dimension along which addresses are consecutive.
     pub dim: usize,
@@ -82,6 +86,8 @@ pub(super) struct AccessShape {
     /// Whether lines count: of stores of blocks, but not of those of products, which few programs do at a time while others multiply, and
     /// not of vectors, which are few beside the blocks they were made of.
     pub counts_lines: bool,
+    /// How far apart elements are, if that is known of some that are not side by side.
+    pub strides: Option<Strides>,
 }
 
 /// Loading or storing a block.
@@ -106,14 +112,25 @@ pub(super) fn access(layout: &LinearLayout, access: &AccessShape) -> Cost {
         }
         run += 1;
     }
-    let free_lanes = layout.free_mask(HwDim::Lane).count_ones();
-    let lane_bits = layout.bits(HwDim::Lane) - free_lanes;
-    let elements = (instructions * Cost::from(vector)) << lane_bits;
-    let runs = (elements >> run).max(1);
-    let mut sectors = runs * Cost::from((access.bytes << run).div_ceil(32));
-    let mut requests = match access.counts_lines {
-        true => instructions * lines(layout, access),
-        false => 0,
+    let (mut sectors, mut requests) = match &access.strides {
+        Some(strides) => {
+            let one = (offset, vector.trailing_zeros());
+            let Touched { sectors, lines } =
+                touched(layout, strides, one, instructions, access.is_store);
+            (sectors, lines)
+        }
+        None => {
+            let free_lanes = layout.free_mask(HwDim::Lane).count_ones();
+            let lane_bits = layout.bits(HwDim::Lane) - free_lanes;
+            let elements = (instructions * Cost::from(vector)) << lane_bits;
+            let runs = (elements >> run).max(1);
+            let sectors = runs * Cost::from((access.bytes << run).div_ceil(SECTOR_BYTES));
+            let requests = match access.counts_lines {
+                true => instructions * lines(layout, access),
+                false => 0,
+            };
+            (sectors, requests)
+        }
     };
     if access.is_store {
         // One of the warps that hold copies writes.

@@ -54,6 +54,7 @@ mod places;
 mod rewrite;
 mod rings;
 mod seeds;
+mod strided;
 mod sums;
 mod views;
 

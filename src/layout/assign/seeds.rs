@@ -21,6 +21,7 @@ use super::graph::{Need, Node};
 use crate::analysis::atomic::widest_atomic;
 use crate::analysis::axis::Axis;
 use crate::analysis::neighbours::runs;
+use crate::analysis::strides::{AllStrides, Strides};
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
@@ -51,6 +52,7 @@ struct Memory {
 impl Assignment {
     /// Offers accesses to memory what they like.
     pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis, target: Target) {
+        let mut strides = AllStrides::new(func);
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
         let mut dots = Vec::new();
@@ -98,6 +100,7 @@ impl Assignment {
             let access = AccessShape {
                 is_store,
                 counts_lines: is_store && !multiplies && memory.shape.rank() > 1,
+                strides: apart(&access, strides.of(ptr)),
                 ..access
             };
             self.accesses.insert(node, access);
@@ -285,6 +288,7 @@ impl Assignment {
             bytes: func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes()),
             is_store: false,
             counts_lines: false,
+            strides: None,
         };
         let memory = Memory {
             node,
@@ -347,6 +351,15 @@ impl Assignment {
             self.offer(memory.node, layout);
         }
     }
+}
+
+/// The distances between an access's elements, if they are not side by side and some share a line all the same.
+fn apart(access: &AccessShape, strides: Strides) -> Option<Strides> {
+    let shares = |by: &Option<i64>| {
+        by.is_some_and(|by| by != 0 && by.unsigned_abs() < u64::from(cost::LINE_BYTES))
+    };
+    let is_apart = access.bytes << access.contiguity < cost::SECTOR_BYTES;
+    (is_apart && strides.iter().any(shares)).then_some(strides)
 }
 
 /// Pointers and mask of an access to memory.
