@@ -94,7 +94,9 @@ impl<'m> Lower<'m> {
         }
         self.open_region()?;
         let before = self.scope()?;
+        // What an earlier walk of the body reports is no mistake of the text unless the last one reports it, too.
         let messages = self.messages.len();
+        let broken = self.frame().broken;
         let mut learned = Learned::default();
         let own = names.iter().filter(|name| !before.contains_key(**name));
         let own: Vec<&'m str> = own.copied().collect();
@@ -120,6 +122,7 @@ impl<'m> Lower<'m> {
                 break self.after_loop(&carry, made, &before, (&after, &learned.gone), range);
             }
             self.messages.truncate(messages);
+            self.frame().broken = broken;
             if let Err(stop) = self.charge(1 + before.len()) {
                 break Err(stop);
             }

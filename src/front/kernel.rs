@@ -448,9 +448,19 @@ fn lower_kernel<'m>(
             return Err(d.help("a kernel stores its results to memory").into());
         }
     }
+    // What was given up is left out; nobody is to find that out by the results.
+    if lower.frame().broken && !lower.has_errors() {
+        lower.enter(f.name.range());
+        let message = "a statement was given up, and nothing says why";
+        let d = lower.error(Code::Internal, message);
+        return Err(d.help(OUR_MISTAKE).into());
+    }
     lower.b.ret();
     Ok(())
 }
+
+/// What to do about a mistake of the compiler.
+const OUR_MISTAKE: &str = "this is a mistake of the compiler; please report it with the file";
 
 /// A number of things.
 pub(crate) fn count(n: usize, what: &str) -> String {
@@ -462,7 +472,7 @@ fn finish<'m>(lower: &mut Lower<'m>, f: &'m StmtFunctionDef) -> Res<TileFunction
     let builder = std::mem::replace(&mut lower.b, TileBuilder::new("", 1));
     let internal = |message: String| {
         let d = Diagnostic::error(Code::Internal, f.name.range(), message);
-        Stop::from(d.help("this is a mistake of the compiler; please report it with the file"))
+        Stop::from(d.help(OUR_MISTAKE))
     };
     let func = builder
         .finish()

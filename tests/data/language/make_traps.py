@@ -79,6 +79,7 @@ CASES = [
     ("random_bits", [("bits", "*i32", 8), ("uniform", "*fp32", 8), ("seed", "i32", 12345)], 1, {}),
     ("scans", [("out", "*i32", 16), ("x", "*i8", [100, 100, -3, 1, 2, 3, 4, 5])], 1, {}),
     ("old_values", [("out", "*i32", 5), ("counter", "*i32", [0, 0]), ("lock", "*i32", [0])], 5, {}),
+    ("constants_of_loops", [("out", "*i32", 2), ("a", "i32", 3), ("WIDE", False, None)], 1, {}),
 ]
 SHORT = {"fp16": "f16", "fp32": "f32", "fp64": "f64"}
 

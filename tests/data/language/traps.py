@@ -430,3 +430,33 @@ def old_values(out, counter, lock):
     tl.store(counter + 1, tl.load(counter + 1) * 2 + 1)
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def block_of(n, WIDE: tl.constexpr):
+    # `n` is a constant unless a branch that there is changes it: a walk of the loop for which it is a number has no say.
+    s = 0
+    for _ in range(3):
+        s += tl.sum(tl.arange(0, n), 0)
+        if WIDE:
+            n = 8
+    return s
+
+
+@triton.jit
+def one_type_of_two(x, n, WIDE: tl.constexpr):
+    for _ in range(3):
+        if n == 4:
+            v = x + 1
+        else:
+            v = 1.5
+        x = v
+        if WIDE:
+            n = 8
+    return x
+
+
+@triton.jit
+def constants_of_loops(out, a, WIDE: tl.constexpr):
+    tl.store(out, block_of(4, WIDE))
+    tl.store(out + 1, one_type_of_two(a, 4, WIDE))
