@@ -155,7 +155,8 @@ impl Kernel {
                 let divides = [format!("% {name}"), format!("% ({name} ")];
                 let divides = divides.iter().any(|by| text.contains(by));
                 if sizes.chance(50) {
-                    (number.ty, number.bytes) = few_bits(&mut sizes, number.value, divides);
+                    let values = [number.value, block_of(&text, name)];
+                    (number.ty, number.bytes) = few_bits(&mut sizes, &values, divides);
                 }
             }
         }
@@ -207,17 +208,27 @@ fn number(random: &mut Random, value: i32, percent: usize) -> Number {
     }
 }
 
-/// A type of few bits that has the number, with sign or, if it need not have one, without.
-fn few_bits(random: &mut Random, value: i32, is_signed: bool) -> (&'static str, usize) {
+/// The number that blocks of a number are rounded up to, which its type has to have.
+fn block_of(text: &str, name: &str) -> i32 {
+    let rounded = format!("tl.cdiv({name}, ");
+    let blocks = text.split(&rounded).skip(1).filter_map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit())?;
+        rest[..end].parse().ok()
+    });
+    blocks.max().unwrap_or(0)
+}
+
+/// A type of few bits that has the numbers, with sign or, if they need not have one, without.
+fn few_bits(random: &mut Random, values: &[i32], is_signed: bool) -> (&'static str, usize) {
     let fits = [
         ("i8", 1, -128..=127),
         ("u8", 1, 0..=255),
         ("i16", 2, -32768..=32767),
         ("u16", 2, 0..=65535),
     ];
-    let fits = fits
-        .into_iter()
-        .filter(|(ty, _, range)| range.contains(&value) && !(is_signed && ty.starts_with('u')));
+    let fits = fits.into_iter().filter(|(ty, _, range)| {
+        values.iter().all(|value| range.contains(value)) && !(is_signed && ty.starts_with('u'))
+    });
     let fits: Vec<(&str, usize)> = fits.map(|(ty, bytes, _)| (ty, bytes)).collect();
     random.pick(&fits)
 }
