@@ -55,6 +55,7 @@ use crate::tile::compare_narrow::compare_narrow;
 use crate::tile::defer_sums::defer_sums;
 use crate::tile::eliminate_dead_code::eliminate_dead_code;
 use crate::tile::fetch_boxes::fetch_boxes;
+use crate::tile::flatten_loops::flatten_loops;
 use crate::tile::forget_layouts::forget_layouts;
 use crate::tile::form_roles::{form_roles, has_warpgroup_alone};
 use crate::tile::fuse_multiply_adds::fuse_multiply_adds;
@@ -570,6 +571,13 @@ fn fetch_passes(
         watch.tile("share_invariant", func)?;
     }
     let promotions = map_passes(func, programs, target, options, resources, watch)?;
+    // What counts a nest's iterations is to stand in front of the loop around it.
+    while flatten_loops(func) > 0 {
+        watch.tile("flatten_loops", func)?;
+        clean_again(func);
+        hoist_invariants(func);
+        watch.tile("hoist_invariants_of_flat_loops", func)?;
+    }
     let choices = Choices::new(options.diversity, ChoiceSite::Rotation);
     if rotate_loops(func, target, resources, choices) > 0 {
         watch.tile("rotate_loops", func)?;

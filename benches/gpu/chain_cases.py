@@ -34,7 +34,7 @@ def recurrence(kernel, heads, length, d):
                 4 * heads * length * (64 * d + d * d))
 
 
-def convolution(batch, side, channels, filters, window=3):
+def convolution(batch, side, channels, filters, window=3, kernel="convolve"):
     def expected(t):
         import torch
         x, w = t["x"][:2].double().permute(0, 3, 1, 2), t["w"].double().permute(0, 3, 1, 2)
@@ -47,7 +47,8 @@ def convolution(batch, side, channels, filters, window=3):
         x, w = t["x"].permute(0, 3, 1, 2), t["w"].permute(0, 3, 1, 2)
         return lambda: torch.nn.functional.conv2d(x, w, padding=window // 2)
     pixels = batch * side * side
-    return Case(f"convolution f16 {batch}x{side}x{side}x{channels} to {filters}", "recurrent.py", "convolve",
+    how = "" if kernel == "convolve" else " in a nest"
+    return Case(f"convolution{how} f16 {batch}x{side}x{side}x{channels} to {filters}", "recurrent.py", kernel,
                 [B("out", "fp16", (batch, side, side, filters), "poison"), B("x", "fp16", (batch, side, side, channels)),
                  B("w", "fp16", (filters, window, window, channels)), *map(N, (batch, side, side, channels, filters)), C(window), C("BM"), C("BN"), C("BK")],
                 lambda c: (cdiv(pixels, c["BM"]), cdiv(filters, c["BN"])), configs(("BM", "BN", "BK"), PATCHES), expected,
@@ -60,3 +61,5 @@ def chains():
     yield recurrence("retention", 64, 2048, 64)
     yield convolution(16, 56, 128, 128)
     yield convolution(32, 28, 256, 256)
+    yield convolution(16, 56, 128, 128, kernel="convolve_taps")
+    yield convolution(32, 28, 256, 256, kernel="convolve_taps")

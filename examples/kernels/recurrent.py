@@ -94,6 +94,33 @@ def convolve(out, x_ptr, w_ptr, batch, height, width, channels, filters, SIDE: t
     tl.store(out + m[:, None] * filters + n[None, :], acc, mask=(m[:, None] < pixels) & (n[None, :] < filters))
 
 
+@triton.jit
+def convolve_taps(out, x_ptr, w_ptr, batch, height, width, channels, filters, SIDE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+                  BK: tl.constexpr):
+    # The same as a nest of loops, which becomes one.
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    pixels = batch * height * width
+    row = m // width % height
+    column = m % width
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for i in range(SIDE):
+        for j in range(SIDE):
+            y = row + i - SIDE // 2
+            x = column + j - SIDE // 2
+            inside = (m < pixels) & (y >= 0) & (y < height) & (x >= 0) & (x < width)
+            pixel = m + (i - SIDE // 2) * width + j - SIDE // 2
+            tap = (i * SIDE + j) * channels
+            for start in range(0, channels, BK):
+                c = start + k
+                patch = tl.load(x_ptr + pixel[:, None] * channels + c[None, :], mask=inside[:, None], other=0.0)
+                weight = tl.load(w_ptr + n[None, :] * (SIDE * SIDE * channels) + tap + c[:, None], mask=n[None, :] < filters, other=0.0)
+                acc = tl.dot(patch, weight, acc)
+    tl.store(out + m[:, None] * filters + n[None, :], acc, mask=(m[:, None] < pixels) & (n[None, :] < filters))
+
+
 # run: retention "*fp32, *fp16, *fp16, *fp16, *fp32, i32, 16, 32, 16, 16" : grid(2,2) out=f32[4096] poison q_ptr=f16[2048] normal(1) k_ptr=f16[2048] normal(2) v_ptr=f16[4096] normal(3) decays=f32[2] [0.0,-0.125] length=64
 # run: gated "*bf16, *bf16, *bf16, *bf16, *fp32, i32, 16, 16, 32, 16" : grid(1,2) out=bf16[2048] poison c_ptr=bf16[2048] normal(1) b_ptr=bf16[2048] normal(2) x_ptr=bf16[2048] normal(3) gates=f32[128] uniform(4,-1,0) length=64
 # run: convolve "*fp16, *fp16, *fp16, i32, i32, i32, i32, i32, 3, 32, 16, 16" : grid(3,2) out=f16[1680] poison x_ptr=f16[2240] normal(1) w_ptr=f16[6912] normal(2) batch=2 height=5 width=7 channels=32 filters=24
+# run: convolve_taps "*fp16, *fp16, *fp16, i32, i32, i32, i32, i32, 3, 32, 16, 16" : grid(3,2) out=f16[1680] poison x_ptr=f16[2240] normal(1) w_ptr=f16[6912] normal(2) batch=2 height=5 width=7 channels=32 filters=24

@@ -159,7 +159,7 @@ mod tests {
             (64, 178, RegisterBound::Registers(186)),
             (256, 130, RegisterBound::Registers(168)),
             (128, 130, RegisterBound::Ctas(3)),
-            (64, 20, RegisterBound::Ctas(24)),
+            (64, 20, RegisterBound::Ctas(32)),
             (64, 220, RegisterBound::Ctas(4)),
         ] {
             let found = RegisterBound::in_loops(threads, Target::SM_90, predicted);

@@ -12,6 +12,7 @@ pub mod compare_narrow;
 pub mod defer_sums;
 pub mod eliminate_dead_code;
 pub mod fetch_boxes;
+pub mod flatten_loops;
 pub mod forget_layouts;
 pub mod form_roles;
 pub mod fuse_multiply_adds;

@@ -58,6 +58,11 @@ fn pays(func: &TileFunction, inst: Inst, copies: u64, target: Target) -> bool {
         return false;
     };
     let is_loop = |owner: Inst| matches!(func.dfg.insts[owner].op, TileOp::For | TileOp::While);
+    // What is pipelined is the loop in it; copies would fill a pipeline each ([`super::flatten_loops`]).
+    let mut list = func.order.insts(body).iter();
+    if list.any(|&inst| is_loop(inst)) {
+        return false;
+    }
     let mut inside = Matrices::default();
     inside.look(func, body);
     let mut around = Matrices::default();

@@ -43,6 +43,11 @@ const MORE: &[(&str, &str)] = &[
         r#"# run: layer_norm_backward "*fp32, *fp32, *fp32, *i32, *fp32, *fp32, *fp32, *fp32, *fp32, i32, i32, 2, 64" : grid(6) dx=f32[270] poison dweight=f32[90] poison dbias=f32[90] poison lock=i32[4] zeros dout=f32[270] normal(1) x=f32[270] normal(2) weight=f32[45] normal(3) mean=f32[6] normal(4) scale=f32[6] uniform(5,0.5,2) stride=45 columns=45
 "#,
     ),
+    (
+        "recurrent.py",
+        r#"# run: convolve_taps "*fp16, *fp16, *fp16, i32, i32, i32, i32, i32, 3, 32, 16, 16" : grid(3,2) out=f16[1680] poison x_ptr=f16[1120] normal(1) w_ptr=f16[3456] normal(2) batch=2 height=5 width=7 channels=16 filters=24
+"#,
+    ),
 ];
 
 /// What is taken out, by how it begins behind a guard.
@@ -168,7 +173,6 @@ const HARMLESS: &[Harmless] = &[
         1,
         "copies of iterations that do not exist bring nothing",
     ),
-    (None, "byte_weights", "bar.warp.sync", 1, IN_FRONT),
     (
         Some(Target::SM_90A),
         "word_weights",
