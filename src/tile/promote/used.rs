@@ -111,7 +111,7 @@ impl Used {
 }
 
 /// Whether a load reads what may have changed a moment ago.
-pub(super) fn is_volatile(func: &TileFunction, inst: Inst) -> bool {
+pub(crate) fn is_volatile(func: &TileFunction, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];
     data.volatile().is_some() || data.op == TileOp::Load && data.cache() == Some(&Cache::Volatile)
 }
