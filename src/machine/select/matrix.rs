@@ -335,7 +335,11 @@ impl Selector<'_> {
                 Ptx::CpAsyncFill
             }
         };
+        // For sm_90 and later ptxas (12.8 to 13.0) loses the address of a copy that has a policy where that is a place in shared memory
+        // and a number of the thread: the GPU stops at an illegal instruction.
+        let has_policy = self.target.sm < 90;
         let policy = self.func.dfg.insts[inst].evict().copied();
+        let policy = policy.filter(|_| has_policy);
         let op = match (policy, op) {
             (None, op) => op,
             (Some(_), Ptx::CpAsync) => Ptx::CpAsyncHint,
