@@ -79,7 +79,7 @@ impl fmt::Debug for Failure {
 impl std::error::Error for Failure {}
 
 /// In a build script: compiles the kernels of a Python file, for [`include_kernels!`](crate::include_kernels), and has the script
-/// run again when the file changes. A relative path is one in the folder of the crate.
+/// run again when the file changes, or one that it imports. A relative path is one in the folder of the crate.
 ///
 /// # Errors
 ///
@@ -104,6 +104,10 @@ fn compile_into(path: &Path, folder: &Path) -> Result<(), Failure> {
             folder.display()
         ))
     })?;
+    let (text, imported) = front::imported_files(path, &text);
+    for path in imported {
+        println!("cargo::rerun-if-changed={path}");
+    }
     let source = rust_source(&shown.to_string(), &text)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let target = folder.join(format!("{stem}.kernels.rs"));
@@ -116,7 +120,8 @@ fn compile_into(path: &Path, folder: &Path) -> Result<(), Failure> {
     })
 }
 
-/// The Rust text for the kernels of a Python text, which [`compile()`] writes to a file; `name` is for messages.
+/// The Rust text for the kernels of a Python text, which [`compile()`] writes to a file; `name` is for messages. Of files that
+/// it imports what stands behind it in the text counts ([`with_imports`](crate::front::with_imports)).
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@
 //! |---|---|---|---|---|---|
 #![cfg_attr(
     feature = "triton",
-    doc = "| source text: [`front::Module::parse`](super::front::Module::parse), [`lower`](super::front::Module::lower) | [`SOURCE_BYTES`], \
+    doc = "| source text: [`front::Module::parse`](super::front::Module::parse), [`lower`](super::front::Module::lower) | [`SOURCE_BYTES`], [`SOURCE_FILES`], \
 [`SOURCE_BRACKETS`], [`SOURCE_INDENTATION`], [`SOURCE_OPERATORS`] | [`EVALUATION_STEPS`], [`EVALUATION_OPERATIONS`], \
 [`EVALUATION_CALLS`], [`EVALUATION_REGIONS`], [`UNROLLED_TRIPS`] | [`STRING_BYTES`], [`TUPLE_ELEMENTS`]; else what work makes | \
 2 MiB are enough; where less than 256 KiB are left it goes on on the heap | `tests/language/front_limits.rs`, `src/fuzzing/source_text.rs` |
@@ -35,8 +35,10 @@ bound | one pass over the text | as the text | needs little | `src/fuzzing/sourc
 //!
 //! The targets `ir_text`, `ptx_text` and `source_text` run under 512 MB of address space with `fuzz/limited.sh`.
 
-/// Largest source text, in bytes.
+/// Largest source text, in bytes, with the files that it imports.
 pub const SOURCE_BYTES: usize = 4 << 20;
+/// Most files of one source text.
+pub const SOURCE_FILES: usize = 100;
 /// Deepest nesting of brackets in source text.
 pub const SOURCE_BRACKETS: usize = 100;
 /// Deepest indentation of source text.

@@ -7,6 +7,8 @@ use crate::settings::Target;
 
 #[cfg(feature = "triton")]
 mod with_front {
+    use std::path::Path;
+
     use super::super::args::KernelArgs;
     use super::super::input::{Kernel, Source, options};
     use super::super::messages::say_python;
@@ -15,7 +17,7 @@ mod with_front {
     use crate::filetest::run::{RunNote, Setup, run_kernel};
     use crate::front::{
         CallSite, Constant, Diagnostics, Lowered, Module, Specialization, named_constant,
-        parse_signature, read_request,
+        parse_signature, read_request, with_imports,
     };
     use crate::settings::{Asserts, Options, Target};
     use crate::text::parse::Pos;
@@ -43,6 +45,16 @@ mod with_front {
 
     fn failed(diagnostics: Diagnostics) -> Failure {
         Failure::Python(Box::new(diagnostics))
+    }
+
+    /// A file with what its kernels need of files that it imports.
+    fn module(path: &Path, name: &str, bytes: &[u8]) -> Result<Module> {
+        let text = std::str::from_utf8(bytes);
+        let module = match text {
+            Ok(text) => Module::parse(name, &with_imports(path, text)),
+            Err(_) => Module::parse_bytes(name, bytes),
+        };
+        module.map_err(failed)
     }
 
     fn lower(
@@ -83,7 +95,7 @@ mod with_front {
         pub(in super::super) fn load_python(args: &KernelArgs, target: Target) -> Result<Kernel> {
             let spec = specialization(args, target)?;
             let (name, bytes) = Source::read_bytes(&args.file)?;
-            let module = Module::parse_bytes(&name, &bytes).map_err(failed)?;
+            let module = module(&args.file, &name, &bytes)?;
             let lowered = lower(&module, args.how.name.as_deref(), &spec, args.json)?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
             Ok(Kernel {
@@ -159,7 +171,7 @@ mod with_front {
         args: &KernelArgs,
     ) -> Result<Vec<RunNote>> {
         let Source { name, text } = &kernel.source;
-        let module = Module::parse_bytes(name, text.as_bytes()).map_err(failed)?;
+        let module = module(&args.file, name, text.as_bytes())?;
         let program = kernel.func.to_string();
         let is_same = |run: &Run| {
             let lowered = module.lower(run.kernel.as_deref(), &run.spec);
@@ -183,7 +195,7 @@ mod with_front {
         target: Target,
     ) -> Result<Ran> {
         let (name, bytes) = Source::read_bytes(&args.file)?;
-        let module = Module::parse_bytes(&name, &bytes).map_err(failed)?;
+        let module = module(&args.file, &name, &bytes)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let mut unread = Vec::new();
         let runs = match request.line {

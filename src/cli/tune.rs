@@ -10,7 +10,7 @@ use super::input::Source;
 use super::table::table;
 use super::{Failure, Result, write_out};
 use crate::filetest::run::untyped::Untyped;
-use crate::front::named_constant;
+use crate::front::{named_constant, with_imports};
 use crate::runtime::{Constant, Constants, Device, Grid, Program, RuntimeError};
 use crate::tune::{Config, Measure, Outcome, Row, TuneReport};
 
@@ -24,7 +24,8 @@ pub(super) fn tune(args: &TuneArgs) -> Result<ExitCode> {
     let failed = |error: RuntimeError| Failure::Input(format!("{}: error: {error}", source.name));
     let wrong =
         |problem: String| Failure::Input(format!("{}: error: --args: {problem}", source.name));
-    let program = Program::python(&source.name, &source.text).map_err(failed)?;
+    let text = with_imports(&args.file, &source.text);
+    let program = Program::python(&source.name, &text).map_err(failed)?;
     let device = device(args.target.as_deref(), &args.device, args.steps)?;
     let name = args.name.as_deref();
     let mut tuner = program.tuner(name).map_err(failed)?;

@@ -16,7 +16,8 @@ use crate::ir::attrs::Rounding;
 use crate::limits::EVALUATION_CALLS;
 
 /// Decorators that leave a function of the host what it is.
-const HARMLESS: [&str; 10] = [
+const HARMLESS: [&str; 11] = [
+    "constexpr",
     "constexpr_function",
     "extern",
     "builtin",
@@ -149,7 +150,7 @@ impl<'m> Lower<'m> {
                     (
                         Code::Name,
                         message,
-                        "functions that kernels call must stand in the same file",
+                        "functions that kernels call stand in the same file, or in one beside or around it that it imports",
                     )
                 };
                 let d = self.error(code, message);
@@ -192,8 +193,8 @@ impl<'m> Lower<'m> {
                 .error(Code::Unsupported, "kernels cannot be `async`")
                 .into());
         }
-        let index = prelude::index_of(f).unwrap_or(self.index);
-        if std::ptr::eq(index, self.index) && !decoration(f).jit {
+        let index = prelude::index_of(f).unwrap_or_else(|| self.index_at(f.range));
+        if !index.of_library && !decoration(f).jit {
             self.check_decorators(f)?;
         }
         let locals = self.bind_arguments(f, given, index)?;

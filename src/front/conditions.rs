@@ -5,17 +5,19 @@
 //! `TYPE_CHECKING` and what asks the driver for its target.
 //!
 //! A condition may ask for names that another one defines, so that they are gone over until no more is found out. What
-//! depends on the host, be it only the name of something in another file, is left undecided. Only the environment is taken to be
+//! depends on the host, be it only the name of something in a file that is not there, is left undecided. Only the environment is taken to be
 //! empty, of which users of what a condition gives are warned.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use ruff_python_ast::{CmpOp, Expr, ModModule, StmtIf};
+use ruff_python_ast::{CmpOp, Expr, StmtIf};
 use ruff_text_size::{Ranged, TextSize};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::imported::Imported;
+use super::links::File;
 use super::lower::Lower;
 use super::module::Index;
 use super::signature::Constant;
@@ -36,22 +38,23 @@ pub(crate) struct Decision {
     pub(crate) environment: bool,
 }
 
-/// The definitions of a file, given what the caller gives to its names. What changes in it is known too.
+/// The definitions of a file, given what the caller gives to its names, and other files. What changes in it is known too.
 pub(crate) fn index_of<'m>(
-    tree: &'m ModModule,
+    file: &'m File,
+    imported: &[Imported<'m>],
     constants: &IndexMap<String, Constant>,
     target: Target,
 ) -> Index<'m> {
     let mut decided = FxHashMap::default();
     for _ in 0..ROUNDS {
-        let mut index = Index::new(tree, Arc::new(decided.clone()));
+        let mut index = Index::new(file, Arc::new(decided.clone()));
         index.find_changes();
         let mut tests = Vec::new();
         index.tests(&mut tests);
         tests.retain(|test| !decided.contains_key(&test.start()));
         let known = decided.len();
         for test in tests {
-            if let Some(decision) = decide(&index, test, constants, target) {
+            if let Some(decision) = decide(&index, imported, test, constants, target) {
                 decided.insert(test.start(), decision);
             }
         }
@@ -59,7 +62,7 @@ pub(crate) fn index_of<'m>(
             return index;
         }
     }
-    let mut index = Index::new(tree, Arc::new(decided));
+    let mut index = Index::new(file, Arc::new(decided));
     index.find_changes();
     index
 }
@@ -84,9 +87,10 @@ fn is_main(test: &Expr) -> Option<bool> {
 }
 
 /// Whether a condition holds, if that is certain.
-fn decide(
-    index: &Index<'_>,
-    test: &Expr,
+fn decide<'m>(
+    index: &Index<'m>,
+    imported: &[Imported<'m>],
+    test: &'m Expr,
     constants: &IndexMap<String, Constant>,
     target: Target,
 ) -> Option<Decision> {
@@ -101,6 +105,7 @@ fn decide(
         TileBuilder::new("", 1),
         [0].into(),
     );
+    lower.imported = imported;
     lower.enter(test.range());
     lower
         .frames

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use ruff_text_size::TextRange;
 
+use super::files::Parts;
+
 pub use crate::error_codes::Severity;
 
 /// Most messages of one run; what is wrong beyond them shows when they are gone.
@@ -145,9 +147,9 @@ impl Diagnostic {
 /// Messages about one text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostics {
-    /// Name of the text.
+    /// Name of the text, which is that of the first of its files.
     pub name: String,
-    /// The text.
+    /// The text, with the files that it imports behind it.
     pub text: Arc<str>,
     /// The messages, in the order in which they arose.
     pub list: Vec<Diagnostic>,
@@ -159,9 +161,20 @@ impl Diagnostics {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
 
-    /// Line and column, first are 1, of a byte.
-    pub fn position(&self, byte: usize) -> (usize, usize) {
-        position(&self.text, byte)
+    /// The name of the file that holds a byte, and the line and column there, first are 1.
+    pub fn position(&self, byte: usize) -> (String, usize, usize) {
+        let (name, range) = Parts::of(&self.text).at(&self.name, byte);
+        let byte = byte.min(range.end) - range.start;
+        let (line, column) = position(&self.text[range], byte);
+        (name, line, column)
+    }
+
+    /// The name of the file that holds a place, and what of it is shown.
+    fn window(&self, parts: &Parts<'_>, span: &Range<usize>) -> (String, Window<'_>) {
+        let (name, range) = parts.at(&self.name, span.start);
+        let own = |byte: usize| byte.clamp(range.start, range.end) - range.start;
+        let span = own(span.start)..own(span.end);
+        (name, Window::new(&self.text[range.clone()], &span))
     }
 
     /// The message as it is shown on a terminal without colours.
@@ -198,7 +211,8 @@ impl Diagnostics {
             Severity::Warning => Level::WARNING,
             Severity::Note => Level::NOTE,
         };
-        let main = Window::new(&self.text, &diagnostic.span);
+        let parts = Parts::of(&self.text);
+        let (file, main) = self.window(&parts, &diagnostic.span);
         let mark = AnnotationKind::Primary.span(main.span.clone());
         let mark = if diagnostic.label.is_empty() {
             mark
@@ -208,11 +222,10 @@ impl Diagnostics {
         let title = level
             .primary_title(diagnostic.message.as_str())
             .id(diagnostic.code.name());
-        let mut groups: Vec<Group<'_>> =
-            vec![title.element(main.snippet(&self.name).annotation(mark))];
+        let mut groups: Vec<Group<'_>> = vec![title.element(main.snippet(&file).annotation(mark))];
         // Calls of a function by itself are shown once.
         let chains: Vec<&[CallSite]> = diagnostic.calls.chunk_by(|a, b| a == b).collect();
-        let calls: Vec<(String, Window<'_>)> = chains
+        let calls: Vec<(String, String, Window<'_>)> = chains
             .iter()
             .take(MAX_CALLS)
             .map(|chain| {
@@ -222,12 +235,13 @@ impl Diagnostics {
                     n => format!(" ({n} times)"),
                 };
                 let title = format!("in `{}`, called here{times}", call.function);
-                (title, Window::new(&self.text, &call.span))
+                let (file, window) = self.window(&parts, &call.span);
+                (title, file, window)
             })
             .collect();
-        for (title, window) in &calls {
+        for (title, file, window) in &calls {
             let mark = AnnotationKind::Primary.span(window.span.clone());
-            let snippet = window.snippet(&self.name).annotation(mark);
+            let snippet = window.snippet(file).annotation(mark);
             groups.push(Level::NOTE.secondary_title(title.as_str()).element(snippet));
         }
         if chains.len() > MAX_CALLS {

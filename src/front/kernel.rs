@@ -5,13 +5,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use ruff_python_ast::{ModModule, StmtFunctionDef};
+use ruff_python_ast::StmtFunctionDef;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::argument::{bind_parameters, unknown_constant};
 use super::conditions::{Decided, index_of};
 use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use super::files::Parts;
 use super::import::Import;
+use super::imported::{Imported, line_starts};
+use super::links::{File, Linker};
 use super::lower::{Frame, Lower, Res, Stop};
 use super::module::{Definition, Index, decoration, params};
 use super::names::{closest, did_you_mean};
@@ -26,12 +29,13 @@ use crate::settings::{Target, one_cta, program_warps};
 use crate::tile::pipeline_loops::set_stages;
 use crate::verify::{is_ptx_identifier, verify};
 
-/// A file that has been parsed.
+/// A file that has been parsed, with those in the same text that its kernels use something of.
 #[derive(Debug)]
 pub struct Module {
     name: String,
     text: Arc<str>,
-    tree: ModModule,
+    /// The first is the file itself.
+    files: Vec<File>,
 }
 
 /// A parameter of a kernel.
@@ -121,16 +125,30 @@ pub struct Lowered {
 }
 
 impl Module {
-    /// Parses a text; `name` is for messages.
+    /// Parses a text; `name` is for messages. Other files that it imports stand behind it
+    /// ([`with_imports`](super::with_imports)).
     pub fn parse(name: &str, text: &str) -> Result<Module, Diagnostics> {
         span!(DEBUG, "parse", program = name);
         let text: Arc<str> = text.into();
-        match source::parse(&text) {
-            Ok(tree) => Ok(Module {
-                name: name.to_owned(),
-                text,
-                tree,
-            }),
+        let parts = Parts::of(&text);
+        match source::parse(&text[parts.first.clone()]) {
+            Ok(tree) => {
+                let path = parts.first_path(name);
+                let end = parts.first.end;
+                let mut read = |path: &str| {
+                    let range = parts.find(path)?.range.clone();
+                    Some((text[range.clone()].to_owned(), range.start))
+                };
+                let files = match parts.others.is_empty() {
+                    true => vec![File::new(path, 0..end, Ok(tree))],
+                    false => Linker::follow(&path, tree, end, &mut read).0,
+                };
+                Ok(Module {
+                    name: name.to_owned(),
+                    text,
+                    files,
+                })
+            }
             Err(list) => Err(Diagnostics {
                 name: name.to_owned(),
                 text,
@@ -172,7 +190,7 @@ impl Module {
 
     /// The functions with `@jit`, in the order of the file.
     pub fn kernels(&self) -> Vec<KernelInfo> {
-        let index = index_of(&self.tree, &IndexMap::new(), Target::SM_80);
+        let index = index_of(self.file(), &[], &IndexMap::new(), Target::SM_80);
         index.jit_functions().map(|f| self.info(f)).collect()
     }
 
@@ -216,6 +234,12 @@ impl Module {
         }
     }
 
+    /// The file itself.
+    fn file(&self) -> &File {
+        // There is always one.
+        &self.files[0]
+    }
+
     /// The text.
     pub(crate) fn text(&self) -> &str {
         &self.text
@@ -251,13 +275,13 @@ impl Module {
 
     /// What is wrong with a constant of this name for a kernel: nothing in the file asks for it.
     pub(crate) fn unknown_constant(&self, kernel: &str, name: &str) -> Option<Diagnostics> {
-        let index = Index::new(&self.tree, Decided::default());
+        let index = Index::new(self.file(), Decided::default());
         let f = self.pick(&index, Some(kernel)).ok()?;
         let spec = Specialization {
             constants: vec![(name.to_owned(), Constant::None)],
             ..Specialization::new(Vec::new(), Target::SM_80)
         };
-        let unknown = unknown_constant(&self.tree, &index, f, &spec)?;
+        let unknown = unknown_constant(&self.file().tree, &index, f, &spec)?;
         Some(self.diagnostics(vec![unknown]))
     }
 
@@ -269,16 +293,15 @@ impl Module {
         run: impl for<'m> FnOnce(&mut Lower<'m>, &'m StmtFunctionDef) -> Res<T>,
     ) -> Result<T, Diagnostics> {
         let constants: IndexMap<String, Constant> = spec.constants.iter().cloned().collect();
-        let index = index_of(&self.tree, &constants, spec.target);
+        let imported = Imported::all(&self.files[1..], &self.text, spec.target);
+        let index = index_of(self.file(), &imported, &constants, spec.target);
         let f = self
             .pick(&index, kernel)
             .map_err(|d| self.diagnostics(vec![*d]))?;
-        if let Some(d) = unknown_constant(&self.tree, &index, f, spec) {
+        if let Some(d) = unknown_constant(&self.file().tree, &index, f, spec) {
             return Err(self.diagnostics(vec![d]));
         }
-        let starts =
-            std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i as u32 + 1));
-        let lines: Rc<[u32]> = starts.collect();
+        let lines: Rc<[u32]> = line_starts(&self.text[..self.file().end], 0).collect();
         let import = Import {
             index: &index,
             constants: &constants,
@@ -286,13 +309,15 @@ impl Module {
             line_starts: lines.clone(),
             steps: Cell::default(),
         };
-        if let Some(d) = import.refusal(&self.tree.body) {
+        if let Some(d) = import.refusal(&self.file().tree.body) {
             return Err(self.diagnostics(vec![d]));
         }
         // What does not fit is reported when the kernel is lowered.
         let warps = program_warps(spec.num_warps, spec.num_ctas).unwrap_or(1);
         let builder = TileBuilder::new(ptx_name(f.name.as_str()), warps);
         let mut lower = Lower::new(&index, &constants, spec.target, builder, lines);
+        lower.path = &self.file().path;
+        lower.imported = &imported;
         lower.debug = spec.debug;
         lower.sanitize_overflow = spec.debug && spec.sanitize_overflow;
         lower.messages.extend(

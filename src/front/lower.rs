@@ -15,6 +15,7 @@ use ruff_python_ast::StmtFunctionDef;
 use ruff_text_size::{TextRange, TextSize};
 
 use super::diagnostic::{CallSite, Code, Diagnostic, MAX_MESSAGES, Severity, bytes};
+use super::imported::Imported;
 use super::library::prelude;
 use super::module::Index;
 use super::signature::Constant;
@@ -195,6 +196,10 @@ pub(crate) enum Combining {
 /// The state.
 pub(crate) struct Lower<'m> {
     pub(crate) index: &'m Index<'m>,
+    /// The path of the kernel's file among those of the program.
+    pub(crate) path: &'m str,
+    /// The other files.
+    pub(crate) imported: &'m [Imported<'m>],
     /// Constants that the caller gives to names of the module.
     pub(crate) constants: &'m IndexMap<String, Constant>,
     /// For what kernels ask of it.
@@ -248,6 +253,8 @@ impl<'m> Lower<'m> {
     ) -> Lower<'m> {
         Lower {
             index,
+            path: "",
+            imported: &[],
             constants,
             target,
             debug: false,
@@ -281,13 +288,17 @@ impl<'m> Lower<'m> {
     }
 
     /// Makes a range the one that errors and instructions are about; gives the former. Functions of the library have
-    /// a text of their own: in them it stays that of the call.
+    /// a text of their own: in them it stays that of the call. So it does for instructions in functions of other files.
     pub(crate) fn enter(&mut self, range: TextRange) -> TextRange {
-        let own = self.frames.last().map(|frame| frame.index);
-        if own.is_some_and(|index| !std::ptr::eq(index, self.index)) {
+        let index = self.frames.last().map_or(self.index, |frame| frame.index);
+        if index.of_library {
             return self.range;
         }
         let outer = std::mem::replace(&mut self.range, range);
+        // Lines are those of one file.
+        if !std::ptr::eq(index, self.index) {
+            return outer;
+        }
         let start = u32::from(range.start());
         let line = self.line_starts.partition_point(|&s| s <= start);
         let begin = self.line_starts.get(line.wrapping_sub(1)).copied();

@@ -43,11 +43,14 @@ mod compile_time;
 mod conditions;
 mod constant;
 mod expr;
+mod files;
 mod format;
 mod if_else;
 mod import;
+mod imported;
 mod kernel;
 mod library;
+mod links;
 mod loops;
 mod lower;
 mod materialise;
@@ -68,6 +71,8 @@ mod walked;
 
 pub(crate) use argument::OPTIONS;
 pub use diagnostic::{CallSite, Diagnostic, Diagnostics};
+pub(crate) use files::collect as imported_files;
+pub use files::with_imports;
 pub use kernel::{KernelInfo, Lowered, Module, ParamInfo, Specialization};
 pub(crate) use names::GIVEN;
 #[cfg(any(feature = "tool", test))]

@@ -24,6 +24,7 @@ pub(crate) use ways::STANDARD;
 use super::changes::{Changes, bound_names};
 use super::conditions::{Decided, branches};
 use super::diagnostic::{Code, Diagnostic, Severity};
+use super::links::{File, Link, Links};
 use super::loops::{assigned_names, target_names};
 
 /// Why nobody but the host knows a name.
@@ -56,9 +57,9 @@ pub(crate) enum Definition<'m> {
     Before(TextSize),
     /// What it stands for behind a statement that can go several ways ([`Index::ways`]): known if all give it the same.
     Ways(TextRange),
-    /// `import a.b` (bound to `a`), or with `as` to the whole.
+    /// `import a.b` (bound to `a`), or with `as` to the whole; of a file of the program its path.
     Module(&'m str),
-    /// `from module import name`.
+    /// `from module import name`; the module of a file of the program by its path.
     Member(&'m str, &'m str),
     /// A name of which only the host knows what it is, and why.
     Unknown(Unknown),
@@ -117,7 +118,7 @@ impl Definition<'_> {
 pub(crate) struct Decoration<'m> {
     /// `jit` or one of its kin.
     pub(crate) jit: bool,
-    /// `constexpr_function`: Python to be run at compile time.
+    /// `constexpr_function` or `constexpr`: Python to be run at compile time.
     pub(crate) host: bool,
     /// Keywords of `jit`.
     pub(crate) options: Vec<(&'m str, &'m Expr)>,
@@ -155,6 +156,12 @@ pub(crate) struct Index<'m> {
     changes: Changes<'m>,
     /// There is an `import *`.
     starred: bool,
+    /// Files of the program of which all names are imported.
+    pub(crate) stars: Vec<&'m str>,
+    /// What imports lead to that are followed.
+    links: Option<&'m Links>,
+    /// It is a part of the library.
+    pub(crate) of_library: bool,
     /// What is read stands in a `try` or a `with` that may end exceptions.
     caught: bool,
     /// What the ways of a statement give a name that is not the same text in all.
@@ -162,9 +169,17 @@ pub(crate) struct Index<'m> {
 }
 
 impl<'m> Index<'m> {
-    /// Reads the top level; conditions that are decided are not read where they do not hold.
-    pub(crate) fn new(module: &'m ModModule, decided: Decided) -> Index<'m> {
-        Index::of_body(&module.body, decided)
+    /// Reads the top level of a file; conditions that are decided are not read where they do not hold.
+    pub(crate) fn new(file: &'m File, decided: Decided) -> Index<'m> {
+        Index::of_body(&file.tree.body, decided, Some(&file.links))
+    }
+
+    /// Reads a text of the library.
+    pub(crate) fn of_library(module: &'m ModModule) -> Index<'m> {
+        Index {
+            of_library: true,
+            ..Index::of_body(&module.body, Decided::default(), None)
+        }
     }
 
     /// The conditions of the statements that are read, whether they are decided or not.
@@ -190,10 +205,11 @@ impl<'m> Index<'m> {
         self.makers = makers;
     }
 
-    fn of_body(body: &'m [Stmt], decided: Decided) -> Index<'m> {
+    fn of_body(body: &'m [Stmt], decided: Decided, links: Option<&'m Links>) -> Index<'m> {
         let mut index = Index {
             body,
             decided,
+            links,
             ..Index::default()
         };
         index.read_scope(body);
@@ -228,7 +244,7 @@ impl<'m> Index<'m> {
                         c.range,
                         Index {
                             of: Some(c),
-                            ..Index::of_body(&c.body, self.decided.clone())
+                            ..Index::of_body(&c.body, self.decided.clone(), self.links)
                         },
                     ));
                 }
@@ -237,11 +253,15 @@ impl<'m> Index<'m> {
                         let path = alias.name.as_str();
                         match &alias.asname {
                             Some(name) => {
+                                let linked = self.link(import.range.start(), path);
+                                let path = linked.map_or(path, Link::path);
                                 self.define(name.as_str(), Definition::Module(path), at, false);
                             }
                             None => {
                                 let first = path.split('.').next().unwrap_or(path);
-                                self.define(first, Definition::Module(first), at, false);
+                                let linked = self.link(import.range.start(), first);
+                                let module = linked.map_or(first, Link::path);
+                                self.define(first, Definition::Module(module), at, false);
                             }
                         }
                     }
@@ -250,11 +270,21 @@ impl<'m> Index<'m> {
                     let module = import.module.as_ref().map_or("", |m| m.as_str());
                     for alias in &import.names {
                         let member = alias.name.as_str();
+                        let link = self.link(import.range.start(), member);
                         if member == "*" {
                             self.cover(import.range);
+                            self.stars.extend(link.map(Link::path));
                             continue;
                         }
                         let name = alias.asname.as_ref().map_or(member, |n| n.as_str());
+                        if let Some(link) = link {
+                            let definition = match link {
+                                Link::Module(path) => Definition::Module(path),
+                                Link::Member(path) => Definition::Member(path, member),
+                            };
+                            self.define(name, definition, at, false);
+                            continue;
+                        }
                         // The library's own files name each other so.
                         let own = matches!(member, "core" | "math" | "standard" | "random");
                         let module = match (import.level, module) {
@@ -336,6 +366,21 @@ impl<'m> Index<'m> {
         }
     }
 
+    /// What an import leads to, if that is a file of the program.
+    fn link(&self, at: TextSize, name: &str) -> Option<&'m Link> {
+        self.links?.get(&(at, name.to_owned()))
+    }
+
+    /// The file that a dotted name is which a plain `import` of it has bound.
+    pub(crate) fn module(&self, path: &str) -> Option<&'m str> {
+        let links = self.links?;
+        let mut found = links.iter().filter(|((_, name), _)| name == path);
+        found.find_map(|(_, link)| match link {
+            Link::Module(file) if path.contains('.') => Some(&**file),
+            _ => None,
+        })
+    }
+
     /// Notes that an import may give the values of the scope others.
     fn cover(&mut self, import: TextRange) {
         self.starred = true;
@@ -361,6 +406,7 @@ impl<'m> Index<'m> {
         let mut inside = Index {
             body: &f.body,
             decided: self.decided.clone(),
+            links: self.links,
             ..Index::default()
         };
         let start = f.body.first().map_or(f.range.end(), Ranged::start);
@@ -710,7 +756,7 @@ pub(crate) fn decoration(f: &StmtFunctionDef) -> Decoration<'_> {
                     .filter_map(|k| k.arg.as_ref().map(|name| (name.as_str(), &k.value)))
                     .collect();
             }
-            Some("constexpr_function") => found.host = true,
+            Some("constexpr_function" | "constexpr") => found.host = true,
             Some("autotune" | "heuristics") => found.tuning.extend(call),
             _ => {}
         }

@@ -83,6 +83,21 @@ pub(crate) fn is_of_library(module: &str, member: &str) -> bool {
         || scope(module).is_some_and(|scope| library::find(scope, member).is_some())
 }
 
+/// What the library is by a name under which wrappers of other projects hand it on.
+fn handed_on(name: &str) -> Option<&'static str> {
+    match name {
+        "tl" | "language" => Some("triton.language"),
+        "triton" => Some("triton"),
+        "libdevice" | "tldevice" | "tl_extra_shim" => Some("triton.language.extra.libdevice"),
+        _ => None,
+    }
+}
+
+/// Whether a name of another file can be the library, or one of its functions.
+pub(crate) fn is_handed_on(name: &str) -> bool {
+    handed_on(name).is_some() || library::find(Scope::Language, name).is_some()
+}
+
 impl<'m> Lower<'m> {
     /// The value of a name: local, of the module, of Python, and for older kernels of the library.
     pub(crate) fn lookup(&mut self, name: &'m str, range: TextRange) -> Res<Value<'m>> {
@@ -137,6 +152,9 @@ impl<'m> Lower<'m> {
             }
             return self.global(name, definition);
         }
+        if let Some(value) = self.of_stars(index, name)? {
+            return Ok(value);
+        }
         // Names of the library without their module, as older kernels and the library itself have them.
         let bare = match library::prelude::scope_of(index) {
             Some(scope) => library::find(scope, name),
@@ -144,10 +162,9 @@ impl<'m> Lower<'m> {
         };
         let bare = bare.or_else(|| library::find(Scope::Language, name));
         let python = library::python_name(name);
-        let found = if std::ptr::eq(index, self.index) {
-            python.or(bare)
-        } else {
-            bare.or(python)
+        let found = match index.of_library {
+            true => bare.or(python),
+            false => python.or(bare),
         };
         found.ok_or_else(|| self.unknown_name(name))
     }
@@ -156,7 +173,9 @@ impl<'m> Lower<'m> {
     fn running(&mut self, name: &'m str) -> Res<Option<Value<'m>>> {
         let at = self.frames.iter().rposition(|f| f.function.is_none());
         let frame = at.and_then(|at| self.frames.get(at));
-        let Some(frame) = frame.filter(|f| std::ptr::eq(f.index, self.index)) else {
+        let own = self.frames.last().map(|frame| frame.index);
+        let same = |f: &&Frame<'m>| own.is_some_and(|own| std::ptr::eq(f.index, own));
+        let Some(frame) = frame.filter(same) else {
             return Ok(None);
         };
         if frame.of_lists.contains(&name) {
@@ -192,7 +211,7 @@ impl<'m> Lower<'m> {
             return d.help("define it in front of what needs it").into();
         }
         let locals = self.frame().locals.keys().copied().collect::<Vec<_>>();
-        let names = locals.into_iter().chain(self.index.names.keys().copied());
+        let names = locals.into_iter().chain(index.names.keys().copied());
         let d = self.error(Code::Name, format!("`{name}` is not defined"));
         match closest(name, names) {
             Some(other) => d.help(did_you_mean(other)),
@@ -289,12 +308,11 @@ impl<'m> Lower<'m> {
             Unknown::ByTheHost => "it is assigned where only the host knows what".to_owned(),
             Unknown::Parameter => "it is a parameter of a function of the host".to_owned(),
             Unknown::Changed(at) => {
-                let line = self.line_of(at);
-                format!("line {line} changes it, or hands it to what may")
+                format!("{} changes it, or hands it to what may", self.place_of(at))
             }
             Unknown::Ways(at) => {
-                let line = self.line_of(at);
-                format!("only the host knows which value the statement of line {line} leaves it")
+                let place = self.place_of(at);
+                format!("only the host knows which value the statement of {place} leaves it")
             }
         };
         d.label(label).help(help).into()
@@ -372,6 +390,12 @@ impl<'m> Lower<'m> {
             let help = "call a function of the file where another one is meant".to_owned();
             return Err(self.unknown_value(path, Unknown::Changed(at), help));
         }
+        if let Some(file) = self.frame().index.module(path) {
+            return Ok(Value::Path(Path(file.into())));
+        }
+        if let Some(found) = self.of_file(path)? {
+            return Ok(found);
+        }
         let (module, name) = path.rsplit_once('.').unwrap_or(("", path));
         // What is known of who would import the file.
         match path {
@@ -380,14 +404,8 @@ impl<'m> Lower<'m> {
             "torch.version.hip" => return Ok(Value::NONE),
             _ => {}
         }
-        // The names by which wrappers of other projects hand the library on.
-        match name {
-            "tl" | "language" => return Ok(Value::Path(Path("triton.language".into()))),
-            "triton" => return Ok(Value::Path(Path("triton".into()))),
-            "libdevice" | "tldevice" | "tl_extra_shim" => {
-                return Ok(Value::Path(Path("triton.language.extra.libdevice".into())));
-            }
-            _ => {}
+        if let Some(library) = handed_on(name) {
+            return Ok(Value::Path(Path(library.into())));
         }
         if let Some(scope) = scope(module) {
             if scope == Scope::Inductor && name == "math" {

@@ -73,7 +73,10 @@ impl<'m> Lower<'m> {
         }
         let bases = class.bases().iter().filter_map(|base| {
             let name = base.as_name_expr()?.id.as_str();
-            match self.index.find(name, place, false, Some(start), true) {
+            match self
+                .index_at(place)
+                .find(name, place, false, Some(start), true)
+            {
                 Some(Definition::Class(base)) => Some(base),
                 _ => None,
             }
@@ -112,9 +115,8 @@ impl<'m> Lower<'m> {
     fn is_enumeration(&self, chain: &Chain<'m>) -> bool {
         let mut is_one = false;
         for base in chain.iter().flat_map(|class| class.bases()) {
-            let path = self
-                .index
-                .path_of(base, 1, |name| self.index.names.get(name).copied());
+            let index = self.index_at(base.range());
+            let path = index.path_of(base, 1, |name| index.names.get(name).copied());
             let name = path.as_deref().or(last_name(base)).unwrap_or_default();
             match name.rsplit('.').next() {
                 Some("Enum" | "Flag") => is_one = true,
@@ -146,7 +148,10 @@ impl<'m> Lower<'m> {
                 .help("give the class members alone, and ask for their `.value`")
                 .into());
         }
-        let names = self.index.class(class).map(|scope| &scope.names);
+        let names = self
+            .index_at(class.range)
+            .class(class)
+            .map(|scope| &scope.names);
         let names: Vec<_> = names.into_iter().flatten().map(|(n, d)| (*n, *d)).collect();
         for (first, definition) in names {
             if first == name {
@@ -237,7 +242,7 @@ impl<'m> Lower<'m> {
     /// What a class, or the nearest that it inherits from, has under a name, and what users of it are warned of.
     fn member(&self, chain: &Chain<'m>, name: &str) -> Option<Found<'m>> {
         chain.iter().find_map(|class| {
-            if let Some(at) = self.index.changed_attribute(class, name) {
+            if let Some(at) = self.index_at(class.range).changed_attribute(class, name) {
                 return Some(Found {
                     class,
                     name: "",
@@ -245,7 +250,7 @@ impl<'m> Lower<'m> {
                     warning: None,
                 });
             }
-            let scope = self.index.class(class)?;
+            let scope = self.index_at(class.range).class(class)?;
             let (name, definition) = scope.names.get_key_value(name)?;
             Some(Found {
                 class,
@@ -356,7 +361,7 @@ impl<'m> Lower<'m> {
         for (item, field) in items.into_iter().zip(fields) {
             values.push(match (item, field.default) {
                 (Some(value), _) => value,
-                (None, Some(default)) => self.default_value(default, self.index)?,
+                (None, Some(default)) => self.default_value(default, self.index_at(class.range))?,
                 (None, None) => {
                     let message = format!("`{}` lacks its field `{}`", class.name, field.name);
                     return Err(self.error(Code::Call, message).into());

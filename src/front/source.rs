@@ -46,6 +46,24 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
     Err(messages)
 }
 
+/// The tree of a text that begins at a byte of a larger one: places in it are bytes of that.
+pub(crate) fn parse_at(text: &str, start: usize) -> Result<ModModule, Vec<Diagnostic>> {
+    match start.checked_sub(1) {
+        None => parse(text),
+        // A line of blanks is none for Python.
+        Some(blanks) => parse(&(" ".repeat(blanks) + "\n" + text)),
+    }
+}
+
+/// The tree of a text without statements.
+pub(crate) fn empty() -> ModModule {
+    ModModule {
+        node_index: Default::default(),
+        range: TextRange::default(),
+        body: Default::default(),
+    }
+}
+
 /// Brackets that close what is not open, and brackets that are not closed, in the order of the text.
 ///
 /// A statement that begins inside of a bracket, no further right than the one that the bracket stands in, and that the
@@ -190,11 +208,7 @@ fn into_module(tree: ruff_python_ast::Mod) -> ModModule {
     match tree {
         ruff_python_ast::Mod::Module(module) => module,
         // In module mode the parser gives a module.
-        ruff_python_ast::Mod::Expression(e) => ModModule {
-            node_index: e.node_index,
-            range: e.range,
-            body: Default::default(),
-        },
+        ruff_python_ast::Mod::Expression(_) => empty(),
     }
 }
 

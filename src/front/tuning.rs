@@ -5,7 +5,7 @@
 
 use indexmap::IndexMap;
 use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::Ranged;
 
 use super::call::Given;
 use super::constant;
@@ -325,12 +325,6 @@ impl<'m> Lower<'m> {
         };
         self.enter(outer);
         Ok(time)
-    }
-
-    /// The line of a place in the text, from 1.
-    pub(crate) fn line_of(&self, range: TextRange) -> usize {
-        let start = u32::from(range.start());
-        self.line_starts.partition_point(|&s| s <= start)
     }
 
     fn read_configs(&mut self, value: &Value<'m>, tuning: &mut Tuning) -> Res<()> {

@@ -5,6 +5,7 @@
 //! - `traps`: where the language is not what it looks like, against Triton's own interpreter;
 //! - `programs`: the ways in which people write, against Triton's own interpreter;
 //! - `kernels`, `products`: kernels in the style of real ones, against NumPy;
+//! - `imports`: kernels that use functions of other files;
 //! - `library`: each function of the language's library, and which features public kernels use;
 //! - `tutorials`: Triton's own tutorials, where their files are;
 //! - `front`, and those beside it: messages, the interface of `tilelift::front`, its limits, its types.
@@ -23,6 +24,7 @@ mod front;
 mod front_api;
 mod front_limits;
 mod front_types;
+mod imports;
 mod kernels;
 mod library;
 mod products;

@@ -220,3 +220,28 @@ fn constants_of_every_kind_make_variants() {
     assert!(twice == twice.clone() && twice != thrice);
     assert_eq!(twice.to_string(), "@twice");
 }
+
+#[test]
+fn files_that_are_imported_belong_to_the_program() {
+    let device = emulator(None);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("norm.py");
+    let main = "import triton, triton.language as tl\nfrom .special import f\n\n@triton.jit\ndef k(x):\n    tl.store(x, f(tl.load(x)))\n";
+    std::fs::write(&path, main).expect("it is written");
+    let run = |text: &str| {
+        std::fs::write(folder.path().join("special.py"), text).expect("it is written");
+        let program = Program::python_file(&path).expect("it is Python");
+        let kernel = device.kernel(&program, None).expect("there is one kernel");
+        let x = Buffer::from_slice(&device, &[3.0f32]).expect("there is memory");
+        kernel.run(1, (&x,)).expect("it runs");
+        x.read(&device.stream()).expect("it ran")
+    };
+    let helper =
+        |value: &str| format!("import triton\n\n@triton.jit\ndef f(x):\n    return {value}\n");
+    // Another text of the other file is another program.
+    assert_eq!(run(&helper("x * x")), [9.0]);
+    assert_eq!(run(&helper("x + 1")), [4.0]);
+    let unread = Program::python_file(folder.path().join("none.py"));
+    let said = unread.expect_err("there is no such file").to_string();
+    assert!(said.contains("none.py: the file cannot be read"), "{said}");
+}

@@ -1,5 +1,7 @@
 //! Blocks combined along an axis by a function of scalars: what reductions and scans share.
 
+use rustc_hash::FxHashSet;
+
 use super::reductions::indices;
 use super::{Args, Builtin, rows};
 use crate::front::diagnostic::Code;
@@ -8,6 +10,7 @@ use crate::front::value::{Tensor, Value};
 use crate::ir::attrs::{Flag, make};
 use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::entities;
+use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::linear_layout::shape::Shape;
@@ -103,9 +106,14 @@ pub(super) fn along<'m>(
             return Err(stop);
         }
     };
-    let func = cx.b.func();
-    let mut insts = func.order.insts(block).iter();
-    if !insts.all(|&inst| combines(func, inst)) {
+    let only_combines = |func: &TileFunction| {
+        let mut insts = func.order.insts(block).iter();
+        insts.all(|&inst| combines(func, inst))
+    };
+    if !only_combines(cx.b.func()) {
+        drop_unused(cx.b.func_mut(), block, &result);
+    }
+    if !only_combines(cx.b.func()) {
         cx.b.switch_to(at);
         let message =
             "a function that combines elements computes with single elements and does nothing else";
@@ -139,6 +147,21 @@ pub(super) fn along<'m>(
             shape: cx.b.ty(value).shape,
         })
         .collect())
+}
+
+/// Takes out of a region what its results do not need, such as a block of which only the type was asked for.
+fn drop_unused(func: &mut TileFunction, block: entities::Block, results: &[Tensor]) {
+    let mut needed: FxHashSet<entities::Value> = results.iter().map(|t| t.value).collect();
+    let mut unused: FxHashSet<entities::Inst> = FxHashSet::default();
+    for &inst in func.order.insts(block).iter().rev() {
+        let data = &func.dfg.insts[inst];
+        if data.is_pure() && !data.results.iter().any(|r| needed.contains(r)) {
+            unused.insert(inst);
+        } else {
+            needed.extend(&data.args);
+        }
+    }
+    func.order.retain(block, |inst| !unused.contains(&inst));
 }
 
 /// Blocks of one shape that a function of the text combines.

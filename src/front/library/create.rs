@@ -177,9 +177,8 @@ fn constexpr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     if let Some(at) = cx.frame().index.changed_constexprs()
         && cx.frame().host
     {
-        let line = cx.line_of(at);
-        let message =
-            format!("line {line} sets the `value` of a `constexpr`, nobody knows of which");
+        let place = cx.place_of(at);
+        let message = format!("{place} sets the `value` of a `constexpr`, nobody knows of which");
         let d = cx.error(Code::Name, message);
         return Err(d
             .help("make another one, and leave `.value` as it is")

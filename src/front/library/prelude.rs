@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use ruff_python_ast::{ModModule, StmtFunctionDef};
 
 use super::Scope;
-use crate::front::conditions::Decided;
 use crate::front::module::{Definition, Index};
 use crate::front::source;
 
@@ -20,10 +19,7 @@ static INDUCTOR: LazyLock<Option<ModModule>> =
     LazyLock::new(|| source::parse(include_str!("inductor.py")).ok());
 
 static INDICES: LazyLock<[(Scope, Index<'static>); 3]> = LazyLock::new(|| {
-    let index = |tree: &'static Option<ModModule>| {
-        tree.as_ref()
-            .map(|tree| Index::new(tree, Decided::default()))
-    };
+    let index = |tree: &'static Option<ModModule>| tree.as_ref().map(Index::of_library);
     [
         (Scope::Language, index(&LANGUAGE).unwrap_or_default()),
         (Scope::Libdevice, index(&LIBDEVICE).unwrap_or_default()),

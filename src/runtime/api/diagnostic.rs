@@ -21,7 +21,7 @@ pub struct SourceError {
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Diagnostic {
-    /// The name that the program was given.
+    /// The name that the program was given, or of a file that it imports the path.
     pub file: String,
     /// Line, the first is 1; none of what has no place in a text.
     pub line: Option<u32>,
@@ -65,20 +65,19 @@ impl SourceError {
     #[cfg(feature = "triton")]
     pub(crate) fn of_front(errors: &crate::front::Diagnostics) -> SourceError {
         let position = |byte: usize| {
-            let (line, column) = errors.position(byte);
+            let (file, line, column) = errors.position(byte);
             let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-            (number(line), number(column))
+            (file, number(line), number(column))
         };
         let diagnostic = |d: &crate::front::Diagnostic| {
-            let (line, column) = position(d.span.start);
+            let (file, line, column) = position(d.span.start);
             let label = (!d.label.is_empty()).then(|| d.label.clone());
             let calls = d.calls.iter().map(|call| {
-                let (line, column) = position(call.span.start);
-                let name = &errors.name;
-                format!("in `{}`, called at {name}:{line}:{column}", call.function)
+                let (file, line, column) = position(call.span.start);
+                format!("in `{}`, called at {file}:{line}:{column}", call.function)
             });
             Diagnostic {
-                file: errors.name.clone(),
+                file,
                 line: Some(line),
                 column: Some(column),
                 code: d.code.name(),
@@ -132,6 +131,13 @@ impl SourceError {
     #[cfg(feature = "tool")]
     pub(crate) fn new(diagnostics: Vec<Diagnostic>, text: String) -> SourceError {
         SourceError { diagnostics, text }
+    }
+
+    /// Of a file that cannot be read.
+    #[cfg(feature = "triton")]
+    pub(in crate::runtime) fn unread(name: &str, problem: &str) -> SourceError {
+        let message = format!("the file cannot be read: {problem}");
+        SourceError::shown(vec![Diagnostic::error(name, "", message)])
     }
 
     fn shown(diagnostics: Vec<Diagnostic>) -> SourceError {

@@ -112,7 +112,33 @@ pub(crate) struct LoweredProgram {
 }
 
 impl Program {
-    /// A text in the Triton language: that of a Python file. `name` is for messages.
+    /// A text in the Triton language: that of a Python file. `name` is for messages. Functions of other files that it imports
+    /// are found where these stand behind it, each after a line that names it:
+    ///
+    /// ```
+    /// use tilelift::runtime::Program;
+    ///
+    /// let text = "\
+    /// import triton, triton.language as tl
+    /// from .special import square
+    ///
+    /// @triton.jit
+    /// def norm(x, out, N: tl.constexpr):
+    ///     v = tl.load(x + tl.arange(0, N))
+    ///     tl.store(out, tl.sum(square(v), 0))
+    /// #--- special.py
+    /// import triton
+    ///
+    /// @triton.jit
+    /// def square(x):
+    ///     return x * x
+    /// ";
+    /// let program = Program::python("norm.py", text)?;
+    /// assert_eq!(program.kernels(), ["norm"]);
+    /// # Ok::<(), tilelift::runtime::RuntimeError>(())
+    /// ```
+    ///
+    /// [`Program::python_file`] makes such a text of files.
     ///
     /// # Errors
     ///
@@ -122,6 +148,21 @@ impl Program {
         let module = front::Module::parse(name, text);
         let module = module.map_err(python::source_error)?;
         Ok(Program::with(name, text.to_owned(), Form::Python(module)))
+    }
+
+    /// A Python file, with the files that it imports of which its kernels use something
+    /// ([`with_imports`](crate::front::with_imports)).
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is no Python; the error shows where.
+    #[cfg(feature = "triton")]
+    pub fn python_file(path: impl AsRef<std::path::Path>) -> Result<Program, RuntimeError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| SourceError::unread(&name, &error.to_string()))?;
+        Program::python(&name, &front::with_imports(path, &text))
     }
 
     /// A text of the IR ([`crate::text`]). `name` is for messages.

@@ -499,13 +499,18 @@ impl<'t> Reader<'t> {
         };
         let path: PathBuf = folder.join(path.trim());
         let shown = path.display().to_string();
-        let text = read_file(&path, MANIFEST_BYTES - self.bytes)
+        let text = read_file(&path, MANIFEST_BYTES.saturating_sub(self.bytes))
             .map_err(|problem| format!("{shown}: {problem}"))?;
-        self.bytes += text.len();
         let language = match path.extension().is_some_and(|ending| ending == "tir") {
             true => TIR,
             false => PYTHON,
         };
+        #[cfg(feature = "triton")]
+        let text = match language {
+            PYTHON => crate::front::with_imports(&path, &text),
+            _ => text,
+        };
+        self.bytes += text.len();
         self.add(id, language, &shown, &text)
     }
 

@@ -407,7 +407,7 @@ def warned(x, N: tl.constexpr):
 # 75 |     tl.store(x, unheard_of(tl.load(x)))
 #    |                 ^^^^^^^^^^
 #    |
-# help: functions that kernels call must stand in the same file
+# help: functions that kernels call stand in the same file, or in one beside or around it that it imports
 #
 # error[F06]: the library has no `triton.language.no_such_thing`
 #   --> errors.py:76:17

@@ -274,7 +274,7 @@ def like_nothing(x):
 # 85 |     tl.store(x, blend(tl.load(x), 0.5))
 #    |                 ^^^^^
 #    |
-# help: functions that kernels call must stand in the same file
+# help: functions that kernels call stand in the same file, or in one beside or around it that it imports
 # == error own_name "*fp32"
 # error[F05]: `y` is not defined
 #   --> names.py:90:9
@@ -290,7 +290,7 @@ def like_nothing(x):
 # 95 |     tl.store(x, torch.relu(tl.load(x)))
 #    |                 ^^^^^^^^^^
 #    |
-# help: functions that kernels call must stand in the same file
+# help: functions that kernels call stand in the same file, or in one beside or around it that it imports
 # == error meta "*fp32"
 # error[F05]: there is no constant `BLOCK`
 #    --> names.py:100:17

@@ -1,0 +1,236 @@
+//! Several files in one text, as programs have them that import functions of files of their own.
+//!
+//! ```text
+//! from .special import erf_like           the file itself
+//! ..
+//! #--- in ops                             its folder, if it is not the one that the paths begin in
+//! #--- ops/special.py                     what follows is this file
+//! @triton.jit
+//! def erf_like(x): ..
+//! ```
+//!
+//! Such a line is `#--- ` and a path that ends in `.py`, without blanks. One text is what a cache needs to tell programs apart,
+//! and what a manifest or an application holds. Places are bytes of the whole.
+
+use std::fs::File as FsFile;
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+
+use super::links::Linker;
+use super::source;
+use crate::limits::SOURCE_BYTES;
+
+/// What begins a line that says which file follows.
+const MARK: &str = "#--- ";
+
+/// What names the folder of the text in front.
+const FOLDER: &str = "in ";
+
+/// A file in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part<'t> {
+    pub(crate) path: &'t str,
+    pub(crate) range: Range<usize>,
+}
+
+/// The files of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parts<'t> {
+    /// Bytes of the first.
+    pub(crate) first: Range<usize>,
+    /// Its folder, with `/` behind it, or nothing.
+    folder: &'t str,
+    pub(crate) others: Vec<Part<'t>>,
+}
+
+impl<'t> Parts<'t> {
+    /// Finds the files of a text.
+    pub(crate) fn of(text: &'t str) -> Parts<'t> {
+        let mut parts = Parts {
+            first: 0..text.len(),
+            folder: "",
+            others: Vec::new(),
+        };
+        for (at, _) in text.match_indices(MARK) {
+            if at > 0 && text.as_bytes()[at - 1] != b'\n' {
+                continue;
+            }
+            let line = text[at..].split('\n').next().unwrap_or_default();
+            let end = (at + line.len() + 1).min(text.len());
+            let name = line[MARK.len()..].trim_end();
+            let is_first = parts.others.is_empty();
+            match name.strip_prefix(FOLDER) {
+                Some(folder) if is_first && parts.folder.is_empty() => parts.folder = folder,
+                _ if name.ends_with(".py") && !name.contains(char::is_whitespace) => {
+                    let range = end..text.len();
+                    match parts.others.last_mut() {
+                        Some(last) => last.range.end = at,
+                        None => parts.first.end = parts.first.end.min(at),
+                    }
+                    parts.others.push(Part { path: name, range });
+                    continue;
+                }
+                _ => continue,
+            }
+            parts.first.end = parts.first.end.min(at);
+        }
+        if parts.others.is_empty() {
+            parts.first.end = text.len();
+        }
+        parts
+    }
+
+    /// The path of the first file, of which `name` is what users call it.
+    pub(crate) fn first_path(&self, name: &str) -> String {
+        let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        match self.folder {
+            "" => file.to_owned(),
+            folder => format!("{folder}/{file}"),
+        }
+    }
+
+    /// The file that holds a byte: what users call it, and where it begins and ends.
+    pub(crate) fn at(&self, name: &str, byte: usize) -> (String, Range<usize>) {
+        let holds = |part: &&Part<'t>| part.range.start <= byte;
+        let Some(part) = self.others.iter().rev().find(holds) else {
+            return (name.to_owned(), self.first.clone());
+        };
+        let path = self.first_path(name);
+        let before = name.strip_suffix(&*path).unwrap_or_default();
+        (format!("{before}{}", part.path), part.range.clone())
+    }
+
+    /// The text of the file at a path.
+    pub(crate) fn find(&self, path: &str) -> Option<&Part<'t>> {
+        self.others.iter().find(|part| part.path == path)
+    }
+}
+
+/// The text of a Python file with those that its kernels use something of, by its imports: one text that
+/// [`Module::parse`](super::Module::parse) takes, and `Program::python`. `path` is where it stands; what it imports is looked for
+/// there and in the folders around it. The text comes back as it is if it needs no other file, is no Python, or has others in it
+/// already.
+///
+/// ```text
+/// from .special import erf_like           the file itself
+/// ..
+/// #--- in ops                             its folder, if it is not the one that the paths begin in
+/// #--- ops/special.py                     what follows is this file
+/// @triton.jit
+/// def erf_like(x): ..
+/// ```
+pub fn with_imports(path: &Path, text: &str) -> String {
+    collect(path, text).0
+}
+
+/// The same, and the paths of the other files.
+pub(crate) fn collect(path: &Path, text: &str) -> (String, Vec<String>) {
+    let alone = || (text.to_owned(), Vec::new());
+    let place = std::path::absolute(path).ok();
+    let place = place.and_then(|place| place.to_str().map(|place| place.replace('\\', "/")));
+    let (Some(place), true) = (place, Parts::of(text).others.is_empty()) else {
+        return alone();
+    };
+    let Ok(tree) = source::parse(text) else {
+        return alone();
+    };
+    let mut room = SOURCE_BYTES.saturating_sub(text.len());
+    let mut texts: Vec<(String, String)> = Vec::new();
+    let mut read = |path: &str| {
+        let found = read_file(path, room)?;
+        room -= found.len();
+        texts.push((path.to_owned(), found.clone()));
+        Some((found, 0))
+    };
+    let (files, outermost) = Linker::follow(&place, tree, text.len(), &mut read);
+    let needed = |path: &String| {
+        let mut links = files.iter().flat_map(|file| file.links.values());
+        links.any(|link| link.path() == path)
+    };
+    texts.retain(|(path, _)| needed(path));
+    if texts.is_empty() {
+        return alone();
+    }
+    let paths = texts.iter().map(|(path, _)| &**path).chain([&*place]);
+    let folder = |path: &str| {
+        path.rsplit_once('/')
+            .map_or(0, |(folder, _)| folder.len() + 1)
+    };
+    let mut root = folder(&place);
+    for path in paths {
+        let same = path.bytes().zip(place.bytes());
+        let common = same.take_while(|(a, b)| a == b).enumerate();
+        let slashes = common.filter(|(_, (byte, _))| *byte == b'/');
+        root = root.min(slashes.last().map_or(0, |(at, _)| at + 1));
+    }
+    if let Some(outer) = outermost {
+        root = root.min(outer.len() + 1);
+    }
+    let mut whole = text.to_owned();
+    let mut line = |line: &str| {
+        if !whole.is_empty() && !whole.ends_with('\n') {
+            whole.push('\n');
+        }
+        whole += line;
+    };
+    let own = &place[root..folder(&place).max(root)];
+    if let Some(own) = own.strip_suffix('/') {
+        line(&format!("{MARK}{FOLDER}{own}\n"));
+    }
+    for (path, text) in &texts {
+        line(&format!("{MARK}{}\n", &path[root..]));
+        line(text);
+    }
+    let paths = texts.into_iter().map(|(path, _)| path).collect();
+    (whole, paths)
+}
+
+/// The text of a file of at most so many bytes that holds no others.
+fn read_file(path: &str, room: usize) -> Option<String> {
+    let mut text = String::new();
+    let is_named = !path.contains(char::is_whitespace);
+    let file = FsFile::open(path).ok().filter(|_| is_named)?;
+    let is_file = file.metadata().is_ok_and(|data| data.is_file());
+    let mut file = is_file.then(|| file.take(room as u64 + 1))?;
+    file.read_to_string(&mut text).ok()?;
+    let fits = text.len() <= room && Parts::of(&text).others.is_empty();
+    fits.then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_name_files_divide_a_text() {
+        let text = "a\n#--- in ops\n#--- ops/b.py\nb\n#--- ../c.py \nc\n";
+        let parts = Parts::of(text);
+        assert_eq!(&text[parts.first.clone()], "a\n");
+        let others = parts.others.iter();
+        let others: Vec<_> = others.map(|p| (p.path, &text[p.range.clone()])).collect();
+        assert_eq!(others, [("ops/b.py", "b\n"), ("../c.py", "c\n")]);
+        assert_eq!(parts.first_path("src/ops/a.py"), "ops/a.py");
+        assert_eq!(parts.at("src/ops/a.py", 0).0, "src/ops/a.py");
+        assert_eq!(parts.at("src/ops/a.py", text.len()).0, "src/../c.py");
+        assert_eq!(parts.at("a.py", 30).0, "ops/b.py");
+    }
+
+    #[test]
+    fn comments_are_no_files() {
+        for text in [
+            "#--- helpers ---\nx\n",
+            "x #--- a.py\n",
+            "#---- a.py\n",
+            "#--- in ops\nx\n",
+            "#--- a file.py\n",
+        ] {
+            let parts = Parts::of(text);
+            assert_eq!(
+                (parts.first, parts.others.len()),
+                (0..text.len(), 0),
+                "{text}"
+            );
+        }
+    }
+}

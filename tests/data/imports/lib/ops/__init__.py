@@ -1,0 +1,2 @@
+from .norm import combine
+from .special import square

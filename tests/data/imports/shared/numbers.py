@@ -1,0 +1,3 @@
+import triton.language as tl
+
+OFFSET = tl.constexpr(100)

@@ -1,0 +1,186 @@
+//! Functions of other files: what imports lead to, and what is said where they lead to nothing.
+//!
+//! `tests/data/imports` is a package as Python has them; texts here have several files in one.
+
+use std::path::Path;
+
+use pretty_assertions::assert_eq;
+use tilelift::front::{Module, Specialization, parse_signature, with_imports};
+use tilelift::settings::Target;
+
+/// What is said about the kernel of a text, or its IR.
+fn lowered(text: &str) -> Result<String, String> {
+    let module = Module::parse("ops/a.py", text).map_err(|e| e.to_string())?;
+    let args = parse_signature("*fp32").expect("it is one");
+    let spec = Specialization::new(args, Target::SM_80);
+    let lowered = module.lower(Some("k"), &spec);
+    let lowered = lowered.map_err(|e| e.to_string())?;
+    Ok(lowered.func.to_string())
+}
+
+/// A kernel that stores this, with these imports, and other files.
+fn kernel(imports: &str, value: &str, others: &str) -> String {
+    format!(
+        "import triton\nimport triton.language as tl\n{imports}\n\n@triton.jit\ndef k(x):\n    tl.store(x, {value})\n{others}"
+    )
+}
+
+const SQUARE: &str = "import triton\n\n@triton.jit\ndef square(x):\n    return x * x\n";
+
+#[test]
+fn files_of_a_text_are_found_by_their_paths() {
+    for (imports, value, path) in [
+        ("from .b import square", "square(3.0)", "b.py"),
+        ("from .b import square as s", "s(3.0)", "b.py"),
+        ("from .b import *", "square(3.0)", "b.py"),
+        ("from . import b", "b.square(3.0)", "b.py"),
+        ("from b import square", "square(3.0)", "b.py"),
+        ("import b", "b.square(3.0)", "b.py"),
+        ("import b as c", "c.square(3.0)", "b.py"),
+        ("from .b.c import square", "square(3.0)", "b/c.py"),
+        ("from .b.c import square", "square(3.0)", "b/c/__init__.py"),
+        ("import b.c", "b.c.square(3.0)", "b/c.py"),
+        ("import b.c as d", "d.square(3.0)", "b/c.py"),
+        ("from b import c", "c.square(3.0)", "b/c.py"),
+    ] {
+        let text = kernel(imports, value, &format!("#--- {path}\n{SQUARE}"));
+        let ir = lowered(&text).unwrap_or_else(|e| panic!("{imports} of {path}: {e}"));
+        assert!(ir.contains("9.0"), "{imports} of {path}: {ir}");
+    }
+    // The folder of the first file, and imports that begin there, beside it and around it.
+    for (imports, path) in [
+        ("from .b import square", "p/ops/b.py"),
+        ("from ..b import square", "p/b.py"),
+        ("from ...b import square", "b.py"),
+        ("from p.ops.b import square", "p/ops/b.py"),
+        ("from p import square", "p/__init__.py"),
+        ("from ops.b import square", "p/ops/b.py"),
+    ] {
+        let others = format!("#--- in p/ops\n#--- {path}\n{SQUARE}");
+        let ir = lowered(&kernel(imports, "square(3.0)", &others));
+        let ir = ir.unwrap_or_else(|e| panic!("{imports} of {path}: {e}"));
+        assert!(ir.contains("9.0"), "{imports} of {path}: {ir}");
+    }
+}
+
+#[test]
+fn each_file_has_its_own_names() {
+    let others = "\
+#--- b.py
+import triton
+import triton.language as tl
+from .c import BASE as C
+BASE = tl.constexpr(2.0)
+
+@triton.jit
+def f(x, y=BASE):
+    return x * y + C
+#--- c.py
+from triton.language import constexpr
+BASE = constexpr(0.5)
+";
+    let text = kernel(
+        "from .b import f\nBASE = tl.constexpr(100.0)",
+        "f(BASE)",
+        others,
+    );
+    let ir = lowered(&text).expect("it is lowered");
+    assert!(ir.contains("200.5"), "{ir}");
+}
+
+#[test]
+fn mistakes_have_the_places_of_their_files() {
+    let others = "\
+#--- b.py
+import triton
+
+@triton.jit
+def f(x):
+    y = x + 1
+    return y.nothing
+#--- broken.py
+def f(:
+    pass
+#--- empty.py
+";
+    let said = |imports, value| lowered(&kernel(imports, value, others)).expect_err(value);
+    assert_eq!(
+        said("from .b import f", "f(x)"),
+        "\
+error[F06]: a pointer *fp32 has no attribute `nothing`
+ --> ops/b.py:6:14
+  |
+6 |     return y.nothing
+  |              ^^^^^^^
+  |
+note: in `f`, called here
+ --> ops/a.py:7:17
+  |
+7 |     tl.store(x, f(x))
+  |                 ^^^^"
+    );
+    let broken = said("from .broken import f", "f(x)");
+    assert!(broken.contains("error[F02]"), "{broken}");
+    assert!(broken.contains("--> ops/broken.py:1:6\n"), "{broken}");
+    let missing = said("from .empty import *", "f(x)");
+    assert!(missing.contains("`f` is not defined\n"), "{missing}");
+    assert!(missing.contains("--> ops/a.py:7:17\n"), "{missing}");
+    let missing = said("from . import empty", "empty.f(x)");
+    assert!(
+        missing.contains("error[F05]: `empty.py` does not define `f`\n"),
+        "{missing}"
+    );
+    let none = said("from .nowhere import f", "f(x)");
+    assert!(
+        none.contains("error[F05]: `nowhere.f` is not in this file\n")
+            && none.contains("or in one beside or around it that it imports"),
+        "{none}"
+    );
+}
+
+#[test]
+fn imports_in_circles_end() {
+    let others = "\
+#--- b.py
+from .c import f
+#--- c.py
+from .b import f
+#--- d.py
+from .d import *
+";
+    for (imports, what) in [
+        ("from .b import f", "is imported by more than"),
+        ("from .d import *", "`f` is not defined"),
+        ("from .a import k as f", "more than"),
+    ] {
+        let error = lowered(&kernel(imports, "f(x)", others)).expect_err(imports);
+        assert!(error.contains(what), "{imports}: {error}");
+    }
+}
+
+#[test]
+fn a_file_is_read_with_what_its_kernels_need() {
+    let path = Path::new("tests/data/imports/lib/ops/norm.py");
+    let text = std::fs::read_to_string(path).expect("it is there");
+    let whole = with_imports(path, &text);
+    let names = whole.lines().filter(|line| line.starts_with("#--- "));
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "#--- in lib/ops",
+            "#--- lib/constants.py",
+            "#--- lib/ops/again.py",
+            "#--- lib/ops/everything.py",
+            "#--- lib/ops/special.py",
+            "#--- shared/numbers.py",
+            "#--- shared/sums.py",
+        ]
+    );
+    assert!(whole.starts_with(&text));
+    // It is the same wherever the folder lies, and comes back if it is read again.
+    assert_eq!(with_imports(path, &whole), whole);
+    let alone = "import triton\n";
+    assert_eq!(with_imports(path, alone), alone);
+}
