@@ -72,6 +72,7 @@ use crate::tile::narrow_loads::narrow_loads;
 use crate::tile::order_programs::{order_programs, uneven};
 use crate::tile::order_sums::order_sums;
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
+use crate::tile::predicate_loads::predicate_loads;
 use crate::tile::promote::{Programs, Promotion, Refusal, holds_small_boxes, promote};
 use crate::tile::resources::ResourcePlan;
 use crate::tile::rotate_loops::rotate_loops;
@@ -79,6 +80,7 @@ use crate::tile::settle_asserts::settle_asserts;
 use crate::tile::share_counters::share_counters;
 use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
+use crate::tile::split_quotients::split_quotients;
 use crate::tile::spread_sums::spread_sums;
 use crate::tile::start_dots::{has_started_dots, least_registers, start_dots};
 use crate::tile::transpose_products::transpose_products;
@@ -491,6 +493,16 @@ fn clean_passes(
     eliminate_dead_code(func);
     watch.tile("eliminate_dead_code", func)?;
 
+    if split_quotients(func) > 0 {
+        watch.tile("split_quotients", func)?;
+        clean_again(func);
+        watch.tile("eliminate_dead_code_of_quotients", func)?;
+    }
+    if predicate_loads(func) > 0 {
+        watch.tile("predicate_loads", func)?;
+        clean_again(func);
+        watch.tile("eliminate_dead_code_of_branches", func)?;
+    }
     if share_counters(func) > 0 {
         watch.tile("share_counters", func)?;
         clean_again(func);

@@ -240,6 +240,11 @@ impl Axis {
         exponent.asked(least, &self.hints) >= least
     }
 
+    /// Whether every element is a multiple of 2^`exponent`.
+    pub fn divides(&self, value: Value, exponent: u8) -> bool {
+        self.at_least(&self.infos[value].known_zero_bits(0), exponent)
+    }
+
     /// An exponent, but for what is beyond `most`.
     pub fn capped(&self, exponent: &Exponent, most: u8) -> u8 {
         exponent.asked(most, &self.hints)
