@@ -149,9 +149,6 @@ pub(crate) fn collect(path: &Path, text: &str) -> (String, Vec<String>) {
         links.any(|link| link.path() == path)
     };
     texts.retain(|(path, _)| needed(path));
-    if texts.is_empty() {
-        return alone();
-    }
     let paths = texts.iter().map(|(path, _)| &**path).chain([&*place]);
     let folder = |path: &str| {
         path.rsplit_once('/')
@@ -174,6 +171,11 @@ pub(crate) fn collect(path: &Path, text: &str) -> (String, Vec<String>) {
         }
         whole += line;
     };
+    // What a line cannot name stays away.
+    texts.retain(|(path, _)| !path[root..].contains(char::is_whitespace));
+    if texts.is_empty() {
+        return alone();
+    }
     let own = &place[root..folder(&place).max(root)];
     if let Some(own) = own.strip_suffix('/') {
         line(&format!("{MARK}{FOLDER}{own}\n"));
@@ -189,13 +191,12 @@ pub(crate) fn collect(path: &Path, text: &str) -> (String, Vec<String>) {
 /// The text of a file of at most so many bytes that holds no others.
 fn read_file(path: &str, room: usize) -> Option<String> {
     let mut text = String::new();
-    let is_named = !path.contains(char::is_whitespace);
-    let file = FsFile::open(path).ok().filter(|_| is_named)?;
-    let is_file = file.metadata().is_ok_and(|data| data.is_file());
-    let mut file = is_file.then(|| file.take(room as u64 + 1))?;
-    file.read_to_string(&mut text).ok()?;
+    // Opening what is no file may wait for somebody to write it.
+    let is_file = std::fs::metadata(path).is_ok_and(|data| data.is_file());
+    let file = is_file.then(|| FsFile::open(path))?.ok()?;
+    file.take(room as u64 + 1).read_to_string(&mut text).ok()?;
     let fits = text.len() <= room && Parts::of(&text).others.is_empty();
-    fits.then_some(text)
+    fits.then(|| text.trim_start_matches('\u{feff}').to_owned())
 }
 
 #[cfg(test)]

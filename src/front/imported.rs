@@ -12,9 +12,12 @@ use super::links::File;
 use super::lower::{Frame, Lower, Res, Stop};
 use super::module::Index;
 use super::names::is_handed_on;
-use super::value::Value;
+use super::value::{Path, Value};
 use crate::limits::EVALUATION_CALLS;
 use crate::settings::Target;
+
+/// Most times that files are read for the conditions of each other.
+const ROUNDS: usize = 8;
 
 /// A file that is imported.
 #[derive(Debug)]
@@ -42,7 +45,18 @@ impl<'m> Imported<'m> {
             files.iter().map(read).collect()
         };
         // Their conditions may ask for names of each other.
-        all(&all(&[]))
+        let mut known = Vec::new();
+        let mut decided = None;
+        for _ in 0..ROUNDS {
+            let next = all(&known);
+            let conditions = next.iter().map(|file| file.index.decided.len());
+            let count = Some(conditions.sum::<usize>());
+            known = next;
+            if std::mem::replace(&mut decided, count) == count {
+                break;
+            }
+        }
+        known
     }
 
     fn new(file: &'m File, known: &[Imported<'m>], text: &str, target: Target) -> Imported<'m> {
@@ -67,6 +81,11 @@ impl<'m> Lower<'m> {
     /// The names of the file that a place is in, which is not in the library.
     pub(crate) fn index_at(&self, place: TextRange) -> &'m Index<'m> {
         self.file_at(place).map_or(self.index, |file| &file.index)
+    }
+
+    /// The names of all files but the kernel's own.
+    pub(crate) fn indices<'a>(files: &'a [Imported<'m>]) -> impl Iterator<Item = &'a Index<'m>> {
+        files.iter().map(|file| &file.index)
     }
 
     /// The line of a place in its file, from 1.
@@ -99,12 +118,17 @@ impl<'m> Lower<'m> {
             let d = self.error(Code::Budget, message);
             return self.abort(d.help("import it from the file that defines it"));
         }
+        if let Some(&at) = self.altered.get(&(file.to_owned(), name.to_owned())) {
+            let help = "leave it as the file has it, or define it in the kernel's own".to_owned();
+            return Err(self.unknown_value(name, super::module::Unknown::Changed(at), help));
+        }
         let call = self.range;
         self.frames.push(Frame::new(index, None, call, true));
         let value = self.of_index(index, name);
         self.frames.pop();
         self.enter(call);
         match value {
+            Ok(None) if is_handed_on(name) => Ok(None),
             Ok(None) => {
                 let message = format!("`{file}` does not define `{name}`");
                 let d = self.error(Code::Name, message);
@@ -138,33 +162,24 @@ impl<'m> Lower<'m> {
                 return self.global(name, definition).map(Some);
             }
         }
-        self.of_stars(index, name)
+        Ok(index.part(name).map(|path| Value::Path(Path(path.into()))))
     }
 
-    /// What a file has of a name by `from module import *`; the last of these counts.
-    pub(crate) fn of_stars(&mut self, index: &'m Index<'m>, name: &str) -> Res<Option<Value<'m>>> {
-        if name.starts_with('_') {
-            return Ok(None);
+    /// Runs something with the names of the file that a place is in.
+    pub(crate) fn in_file_of<T>(
+        &mut self,
+        place: TextRange,
+        run: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let index = self.index_at(place);
+        if std::ptr::eq(self.frame().index, index) {
+            return run(self);
         }
-        for path in index.stars.iter().rev() {
-            let Some(other) = self.index_of(path)? else {
-                continue;
-            };
-            if !other.names.contains_key(name) && other.stars.is_empty() {
-                continue;
-            }
-            if self.frames.len() > EVALUATION_CALLS {
-                return Ok(None);
-            }
-            let call = self.range;
-            self.frames.push(Frame::new(other, None, call, true));
-            let value = self.of_index(other, name);
-            self.frames.pop();
-            self.enter(call);
-            if let Some(value) = value? {
-                return Ok(Some(value));
-            }
-        }
-        Ok(None)
+        let call = self.range;
+        self.frames.push(Frame::new(index, None, call, true));
+        let result = run(self);
+        self.frames.pop();
+        self.enter(call);
+        result
     }
 }

@@ -318,6 +318,8 @@ impl Module {
         let mut lower = Lower::new(&index, &constants, spec.target, builder, lines);
         lower.path = &self.file().path;
         lower.imported = &imported;
+        let files = Lower::indices(&imported).chain([&index]);
+        lower.altered = Rc::new(files.flat_map(Index::alterations).collect());
         lower.debug = spec.debug;
         lower.sanitize_overflow = spec.debug && spec.sanitize_overflow;
         lower.messages.extend(

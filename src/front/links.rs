@@ -12,9 +12,9 @@
 use std::ops::Range;
 use std::path::Path;
 
-use ruff_python_ast::visitor::{Visitor, walk_expr, walk_parameter, walk_stmt};
-use ruff_python_ast::{Expr, ExprContext, ModModule, Parameter, Stmt, StmtFunctionDef};
-use ruff_text_size::TextSize;
+use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
+use ruff_python_ast::{Expr, ExprContext, ModModule, Stmt, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::bound_names;
@@ -35,6 +35,8 @@ pub(crate) struct File {
     /// Why it has no tree.
     pub(crate) broken: Option<Diagnostic>,
     pub(crate) links: Links,
+    /// What statements of the top level change that has a name: an element, an attribute, or what a list holds.
+    pub(crate) altered: Vec<(Vec<String>, TextRange)>,
 }
 
 impl File {
@@ -55,12 +57,17 @@ impl File {
             tree,
             broken,
             links: Links::default(),
+            altered: Vec::new(),
         }
     }
 }
 
-/// What imports of a file lead to: by the place of the statement, and by what it names, a member, `*`, or a module.
+/// What imports of a file lead to: by the place of the statement, and by what it names, a member, `*`, or a module. What is at no place,
+/// [`PART`], are modules within a package.
 pub(crate) type Links = FxHashMap<(TextSize, String), Link>;
+
+/// No place of a statement.
+pub(crate) const PART: TextSize = TextSize::new(u32::MAX);
 
 /// Where an import leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,13 +76,15 @@ pub(crate) enum Link {
     Module(String),
     /// The module of this file has it under the name that the import says.
     Member(String),
+    /// The module of this file has these names, which all are imported.
+    All(String, Vec<String>),
 }
 
 impl Link {
     /// The file.
     pub(crate) fn path(&self) -> &str {
         match self {
-            Link::Module(path) | Link::Member(path) => path,
+            Link::Module(path) | Link::Member(path) | Link::All(path, _) => path,
         }
     }
 }
@@ -105,6 +114,9 @@ struct Summary {
     stars: Vec<(TextSize, (u32, String))>,
     /// Names that kernels use.
     kernels: Vec<Chain>,
+    /// `__all__`, if it is a list of texts.
+    all: Option<Vec<String>>,
+    altered: Vec<(Chain, TextRange)>,
 }
 
 /// Finds files, one from the other.
@@ -129,7 +141,8 @@ impl<'r> Linker<'r> {
         let summary = Summary::of(&tree);
         let mut todo: Vec<(usize, Chain)> = Vec::new();
         todo.extend(summary.kernels.iter().map(|chain| (0, chain.clone())));
-        let first = File::new(path.to_owned(), 0..end, Ok(tree));
+        let mut first = File::new(path.to_owned(), 0..end, Ok(tree));
+        first.altered.clone_from(&summary.altered);
         let mut linker = Linker {
             files: vec![(first, summary)],
             known: FxHashMap::from_iter([(path.to_owned(), Some(0))]),
@@ -137,13 +150,71 @@ impl<'r> Linker<'r> {
             outermost: None,
         };
         let mut seen: FxHashSet<(usize, Chain)> = FxHashSet::default();
-        while let Some(next) = todo.pop() {
+        // What a file changes counts as well: it may be another one's.
+        let mut read = 0;
+        loop {
+            for file in read..linker.files.len() {
+                let altered = &linker.files[file].0.altered;
+                todo.extend(altered.iter().map(|(chain, _)| (file, chain.clone())));
+            }
+            read = linker.files.len();
+            let Some(next) = todo.pop() else { break };
             if seen.insert(next.clone()) {
                 linker.follow_name(next.0, &next.1, &mut todo);
             }
         }
+        linker.name_all();
         let files = linker.files.into_iter().map(|(file, _)| file).collect();
         (files, linker.outermost)
+    }
+
+    /// Says which names come by `from module import *`.
+    fn name_all(&mut self) {
+        for file in 0..self.files.len() {
+            let links = self.files[file].0.links.clone();
+            for (key, link) in links {
+                if let Link::All(path, _) = link {
+                    let mut names = FxHashSet::default();
+                    // What comes back from another file is there already.
+                    let own = self.files[file].0.path.clone();
+                    self.public_names(&path, &mut FxHashSet::from_iter([own]), &mut names);
+                    let mut names: Vec<String> = names.into_iter().collect();
+                    names.sort_unstable();
+                    let links = &mut self.files[file].0.links;
+                    links.insert(key, Link::All(path, names));
+                }
+            }
+        }
+    }
+
+    /// The names that `from module import *` takes of a file.
+    fn public_names(
+        &self,
+        path: &str,
+        seen: &mut FxHashSet<String>,
+        names: &mut FxHashSet<String>,
+    ) {
+        let number = self.known.get(path).copied().flatten();
+        let Some((file, summary)) = number.and_then(|number| self.files.get(number)) else {
+            return;
+        };
+        if !seen.insert(path.to_owned()) {
+            return;
+        }
+        if let Some(all) = &summary.all {
+            names.extend(all.iter().cloned());
+            return;
+        }
+        let own = summary
+            .bindings
+            .keys()
+            .filter(|name| !name.starts_with('_'));
+        names.extend(own.cloned());
+        for link in file.links.values() {
+            if let Link::All(other, _) = link {
+                self.public_names(other, seen, names);
+            }
+        }
     }
 
     /// Follows a dotted name that a file uses by one step.
@@ -166,15 +237,13 @@ impl<'r> Linker<'r> {
                     }
                 }
             }
-            None => {
-                for (at, module) in self.files[file].1.stars.clone() {
-                    let Some(other) = self.module(file, &module) else {
-                        continue;
-                    };
-                    let path = self.files[other].0.path.clone();
-                    self.link(file, at, "*", Link::Member(path));
-                    todo.push((other, chain.to_vec()));
-                }
+            None => self.follow_part(file, name, rest, todo),
+        }
+        for (at, module) in self.files[file].1.stars.clone() {
+            if let Some(other) = self.module(file, &module) {
+                let path = self.files[other].0.path.clone();
+                self.link(file, at, "*", Link::All(path, Vec::new()));
+                todo.push((other, chain.to_vec()));
             }
         }
         for (at, module, member) in imports {
@@ -187,17 +256,53 @@ impl<'r> Linker<'r> {
                         self.link_module(file, at, &module.1, other, rest, todo);
                     }
                 }
-                // As much of the name as is a module.
-                (None, _) => {
-                    for k in (1..=chain.len()).rev() {
-                        let module = (0, chain[..k].join("."));
-                        if let Some(other) = self.module(file, &module) {
-                            self.link_module(file, at, &module.1, other, &chain[k..], todo);
-                            break;
-                        }
-                    }
-                }
+                (None, _) => self.follow_dotted(file, at, chain, todo),
             }
+        }
+    }
+
+    /// `import a.b`: the package, if it is a file, or else as much of the name as is a module.
+    fn follow_dotted(
+        &mut self,
+        file: usize,
+        at: TextSize,
+        chain: &[String],
+        todo: &mut Vec<(usize, Chain)>,
+    ) {
+        for k in (1..=chain.len()).rev() {
+            let name = chain[..k].join(".");
+            let Some(other) = self.module(file, &(0, name.clone())) else {
+                continue;
+            };
+            let path = &self.files[other].0.path;
+            let inside = chain[..k].join("/");
+            let inside = [format!("{inside}/__init__.py"), format!("{inside}.py")];
+            let root = inside
+                .iter()
+                .find_map(|inside| path.strip_suffix(&**inside));
+            let package = format!("{}{}/__init__.py", root.unwrap_or_default(), chain[0]);
+            match self.load(package) {
+                Some(package) => {
+                    self.link_module(file, at, &chain[0], package, &chain[1..], todo);
+                }
+                None => self.link_module(file, at, &name, other, &chain[k..], todo),
+            }
+            return;
+        }
+    }
+
+    /// A module within a package, which has a name of it by being imported somewhere.
+    fn follow_part(
+        &mut self,
+        file: usize,
+        name: &str,
+        rest: &[String],
+        todo: &mut Vec<(usize, Chain)>,
+    ) {
+        if self.files[file].0.path.ends_with("__init__.py")
+            && let Some(other) = self.module(file, &(1, name.to_owned()))
+        {
+            self.link_module(file, PART, name, other, rest, todo);
         }
     }
 
@@ -214,7 +319,9 @@ impl<'r> Linker<'r> {
         let found = self.module(file, module);
         let has =
             |summary: &Summary| summary.bindings.contains_key(member) || !summary.stars.is_empty();
-        if let Some(other) = found.filter(|other| has(&self.files[*other].1)) {
+        // `from . import x` in the package itself is a module within it.
+        let is_other = |other: &usize| *other != file && has(&self.files[*other].1);
+        if let Some(other) = found.filter(is_other) {
             let path = self.files[other].0.path.clone();
             self.link(file, at, member, Link::Member(path));
             let chain = std::iter::once(member.to_owned()).chain(rest.iter().cloned());
@@ -226,7 +333,7 @@ impl<'r> Linker<'r> {
         match (self.module(file, &within), found) {
             (Some(other), _) => self.link_module(file, at, member, other, rest, todo),
             // It says itself what is wrong.
-            (None, Some(other)) if self.files[other].0.broken.is_some() => {
+            (None, Some(other)) => {
                 let path = self.files[other].0.path.clone();
                 self.link(file, at, member, Link::Member(path));
             }
@@ -308,8 +415,9 @@ impl<'r> Linker<'r> {
         let found = (self.read)(&path).filter(|_| room);
         let number = found.map(|(text, start)| {
             let at = start..start + text.len();
-            let file = File::new(path.clone(), at, source::parse_at(&text, start));
+            let mut file = File::new(path.clone(), at, source::parse_at(&text, start));
             let summary = Summary::of(&file.tree);
+            file.altered.clone_from(&summary.altered);
             self.files.push((file, summary));
             self.files.len() - 1
         });
@@ -396,6 +504,14 @@ impl Summary {
                 }
                 Stmt::With(s) => self.read(&s.body),
                 other => {
+                    if let Some(all) = names_of_all(other) {
+                        self.all = Some(all);
+                    }
+                    let mut altered = Vec::new();
+                    alterations(other, &mut altered);
+                    let range = other.range();
+                    self.altered
+                        .extend(altered.into_iter().map(|chain| (chain, range)));
                     let uses = Uses::of(|uses| uses.visit_stmt(other));
                     for name in bound_names(std::slice::from_ref(other)) {
                         self.bind(name, Binding::Uses(uses.clone()));
@@ -433,25 +549,97 @@ impl Summary {
     }
 }
 
+/// Methods that change what they are called of.
+const CHANGING: [&str; 12] = [
+    "add",
+    "append",
+    "clear",
+    "discard",
+    "extend",
+    "insert",
+    "pop",
+    "remove",
+    "reverse",
+    "setdefault",
+    "sort",
+    "update",
+];
+
+/// What a statement changes that has a name: an element, an attribute, or what a list holds.
+fn alterations(stmt: &Stmt, altered: &mut Vec<Chain>) {
+    let mut place = |target: &Expr| {
+        let base = match target {
+            Expr::Subscript(e) => Some(&*e.value),
+            Expr::Attribute(_) => Some(target),
+            _ => None,
+        };
+        altered.extend(base.and_then(dotted));
+    };
+    match stmt {
+        Stmt::Assign(s) => s.targets.iter().for_each(place),
+        Stmt::AugAssign(s) => {
+            place(&s.target);
+            // A list under the name is changed in place.
+            altered.extend(dotted(&s.target));
+        }
+        Stmt::Delete(s) => s.targets.iter().for_each(place),
+        Stmt::Expr(s) => {
+            if let Expr::Call(call) = &*s.value
+                && let Expr::Attribute(method) = &*call.func
+                && CHANGING.contains(&method.attr.as_str())
+            {
+                altered.extend(dotted(&method.value));
+            }
+        }
+        Stmt::For(s) => s.body.iter().for_each(|stmt| alterations(stmt, altered)),
+        Stmt::While(s) => s.body.iter().for_each(|stmt| alterations(stmt, altered)),
+        _ => {}
+    }
+}
+
+/// A dotted name.
+fn dotted(expr: &Expr) -> Option<Chain> {
+    match expr {
+        Expr::Name(name) => Some(vec![name.id.to_string()]),
+        Expr::Attribute(e) => {
+            let mut chain = dotted(&e.value)?;
+            chain.push(e.attr.to_string());
+            Some(chain)
+        }
+        _ => None,
+    }
+}
+
+/// The names of `__all__ = [..]`.
+fn names_of_all(stmt: &Stmt) -> Option<Vec<String>> {
+    let assign = stmt.as_assign_stmt()?;
+    let target = assign.targets.first()?.as_name_expr()?;
+    let list = match &*assign.value {
+        Expr::List(list) => &list.elts,
+        Expr::Tuple(list) => &list.elts,
+        _ => return None,
+    };
+    let names = list
+        .iter()
+        .map(|e| Some(e.as_string_literal_expr()?.value.to_str().to_owned()));
+    (target.id.as_str() == "__all__").then(|| names.collect())?
+}
+
 /// Whether a function of the host has kernels within.
 fn makes_kernels(f: &StmtFunctionDef) -> bool {
     let is_kernel = |stmt: &Stmt| matches!(stmt, Stmt::FunctionDef(f) if decoration(f).jit);
     !decoration(f).jit && f.body.iter().any(is_kernel)
 }
 
-/// The dotted names that a text uses and does not bind itself.
+/// The dotted names that a text uses, be it that some are its own.
 #[derive(Default)]
-struct Uses {
-    chains: Vec<Chain>,
-    bound: FxHashSet<String>,
-}
+struct Uses(Vec<Chain>);
 
 impl Uses {
     fn of(walk: impl FnOnce(&mut Uses)) -> Vec<Chain> {
         let mut uses = Uses::default();
         walk(&mut uses);
-        let Uses { mut chains, bound } = uses;
-        chains.retain(|chain| !bound.contains(&chain[0]));
+        let Uses(mut chains) = uses;
         chains.sort_unstable();
         chains.dedup();
         chains
@@ -461,11 +649,6 @@ impl Uses {
 impl<'a> Visitor<'a> for Uses {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         super::lower::with_stack(|| walk_stmt(self, stmt));
-    }
-
-    fn visit_parameter(&mut self, parameter: &'a Parameter) {
-        self.bound.insert(parameter.name.to_string());
-        walk_parameter(self, parameter);
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
@@ -479,9 +662,9 @@ impl<'a> Visitor<'a> for Uses {
             Expr::Name(name) if name.ctx == ExprContext::Load || !chain.is_empty() => {
                 chain.push(name.id.as_str());
                 let chain = chain.into_iter().rev().map(str::to_owned);
-                self.chains.push(chain.collect());
+                self.0.push(chain.collect());
             }
-            Expr::Name(name) => _ = self.bound.insert(name.id.to_string()),
+            Expr::Name(_) => {}
             _ => super::lower::with_stack(|| walk_expr(self, expr)),
         }
     }

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 use ruff_python_ast::StmtFunctionDef;
 use ruff_text_size::{TextRange, TextSize};
+use rustc_hash::FxHashMap;
 
 use super::diagnostic::{CallSite, Code, Diagnostic, MAX_MESSAGES, Severity, bytes};
 use super::imported::Imported;
@@ -200,6 +201,8 @@ pub(crate) struct Lower<'m> {
     pub(crate) path: &'m str,
     /// The other files.
     pub(crate) imported: &'m [Imported<'m>],
+    /// What a file changes of another one, and where: by the path of that and the name.
+    pub(crate) altered: Rc<FxHashMap<(String, String), TextRange>>,
     /// Constants that the caller gives to names of the module.
     pub(crate) constants: &'m IndexMap<String, Constant>,
     /// For what kernels ask of it.
@@ -255,6 +258,7 @@ impl<'m> Lower<'m> {
             index,
             path: "",
             imported: &[],
+            altered: Rc::default(),
             constants,
             target,
             debug: false,

@@ -8,6 +8,7 @@
 //! of which a part may run. What they give a name is known behind it if it is the same in all; else it is an error to read it.
 //! Of several kernels of one name the last counts, of which users are warned.
 
+mod functions;
 mod ways;
 
 use indexmap::IndexMap;
@@ -19,12 +20,13 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use rustc_hash::FxHashMap;
 
+pub(crate) use functions::{Param, decoration, is_constexpr, last_name, params};
 pub(crate) use ways::STANDARD;
 
 use super::changes::{Changes, bound_names};
 use super::conditions::{Decided, branches};
 use super::diagnostic::{Code, Diagnostic, Severity};
-use super::links::{File, Link, Links};
+use super::links::{File, Link, Links, PART};
 use super::loops::{assigned_names, target_names};
 
 /// Why nobody but the host knows a name.
@@ -113,19 +115,6 @@ impl Definition<'_> {
     }
 }
 
-/// How a function is decorated.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Decoration<'m> {
-    /// `jit` or one of its kin.
-    pub(crate) jit: bool,
-    /// `constexpr_function` or `constexpr`: Python to be run at compile time.
-    pub(crate) host: bool,
-    /// Keywords of `jit`.
-    pub(crate) options: Vec<(&'m str, &'m Expr)>,
-    /// Calls of `autotune` and `heuristics`.
-    pub(crate) tuning: Vec<&'m ruff_python_ast::ExprCall>,
-}
-
 /// The definitions of a scope with its place.
 type Placed<'m> = (TextRange, Index<'m>);
 
@@ -156,10 +145,10 @@ pub(crate) struct Index<'m> {
     changes: Changes<'m>,
     /// There is an `import *`.
     starred: bool,
-    /// Files of the program of which all names are imported.
-    pub(crate) stars: Vec<&'m str>,
     /// What imports lead to that are followed.
     links: Option<&'m Links>,
+    /// What its statements change.
+    altered: &'m [(Vec<String>, TextRange)],
     /// It is a part of the library.
     pub(crate) of_library: bool,
     /// What is read stands in a `try` or a `with` that may end exceptions.
@@ -171,7 +160,10 @@ pub(crate) struct Index<'m> {
 impl<'m> Index<'m> {
     /// Reads the top level of a file; conditions that are decided are not read where they do not hold.
     pub(crate) fn new(file: &'m File, decided: Decided) -> Index<'m> {
-        Index::of_body(&file.tree.body, decided, Some(&file.links))
+        Index {
+            altered: &file.altered,
+            ..Index::of_body(&file.tree.body, decided, Some(&file.links))
+        }
     }
 
     /// Reads a text of the library.
@@ -272,15 +264,22 @@ impl<'m> Index<'m> {
                         let member = alias.name.as_str();
                         let link = self.link(import.range.start(), member);
                         if member == "*" {
-                            self.cover(import.range);
-                            self.stars.extend(link.map(Link::path));
+                            match link {
+                                Some(Link::All(path, names)) => {
+                                    for name in names {
+                                        let definition = Definition::Member(path, name);
+                                        self.define(name, definition, at, false);
+                                    }
+                                }
+                                _ => self.cover(import.range),
+                            }
                             continue;
                         }
                         let name = alias.asname.as_ref().map_or(member, |n| n.as_str());
                         if let Some(link) = link {
                             let definition = match link {
                                 Link::Module(path) => Definition::Module(path),
-                                Link::Member(path) => Definition::Member(path, member),
+                                link => Definition::Member(link.path(), member),
                             };
                             self.define(name, definition, at, false);
                             continue;
@@ -369,6 +368,24 @@ impl<'m> Index<'m> {
     /// What an import leads to, if that is a file of the program.
     fn link(&self, at: TextSize, name: &str) -> Option<&'m Link> {
         self.links?.get(&(at, name.to_owned()))
+    }
+
+    /// The file that a module within the package is.
+    pub(crate) fn part(&self, name: &str) -> Option<&'m str> {
+        self.link(PART, name).map(Link::path)
+    }
+
+    /// What of other files statements of this one change: by the path of the file and the name.
+    pub(crate) fn alterations(&self) -> impl Iterator<Item = ((String, String), TextRange)> + '_ {
+        self.altered.iter().filter_map(|(chain, at)| {
+            let (first, rest) = chain.split_first()?;
+            let (file, name) = match self.names.get(&**first)? {
+                Definition::Member(file, name) => (file, *name),
+                Definition::Module(file) => (file, &**rest.first()?),
+                _ => return None,
+            };
+            Some((((*file).to_owned(), name.to_owned()), *at))
+        })
     }
 
     /// The file that a dotted name is which a plain `import` of it has bound.
@@ -730,77 +747,4 @@ fn in_language(path: &str) -> Option<String> {
         .iter()
         .rposition(|part| matches!(*part, "tl" | "language"))?;
     Some(format!("triton.language.{}", parts[at + 1..].join(".")))
-}
-
-/// The last component of a dotted name, called or not.
-pub(crate) fn last_name(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Name(name) => Some(name.id.as_str()),
-        Expr::Attribute(a) => Some(a.attr.as_str()),
-        Expr::Call(call) => last_name(&call.func),
-        _ => None,
-    }
-}
-
-/// What the decorators of a function say.
-pub(crate) fn decoration(f: &StmtFunctionDef) -> Decoration<'_> {
-    let mut found = Decoration::default();
-    for decorator in &f.decorator_list {
-        let call = decorator.expression.as_call_expr();
-        match last_name(&decorator.expression) {
-            Some("jit") => {
-                found.jit = true;
-                let keywords = call.map_or(&[][..], |c| &c.arguments.keywords);
-                found.options = keywords
-                    .iter()
-                    .filter_map(|k| k.arg.as_ref().map(|name| (name.as_str(), &k.value)))
-                    .collect();
-            }
-            Some("constexpr_function" | "constexpr") => found.host = true,
-            Some("autotune" | "heuristics") => found.tuning.extend(call),
-            _ => {}
-        }
-    }
-    found
-}
-
-/// A parameter of a function.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Param<'m> {
-    pub(crate) name: &'m str,
-    pub(crate) range: TextRange,
-    pub(crate) annotation: Option<&'m Expr>,
-    pub(crate) default: Option<&'m Expr>,
-    /// Whether it may be given by position.
-    pub(crate) positional: bool,
-}
-
-impl Param<'_> {
-    /// Whether it is annotated `constexpr`, as a name or as a string.
-    pub(crate) fn is_constexpr(&self) -> bool {
-        self.annotation.is_some_and(is_constexpr)
-    }
-}
-
-/// Whether an annotation says `constexpr`.
-pub(crate) fn is_constexpr(annotation: &Expr) -> bool {
-    match annotation {
-        Expr::StringLiteral(s) => s.value.to_str().rsplit('.').next() == Some("constexpr"),
-        annotation => last_name(annotation) == Some("constexpr"),
-    }
-}
-
-/// The parameters of a function in order, `*args` and `**META` left out.
-pub(crate) fn params(f: &StmtFunctionDef) -> impl Iterator<Item = Param<'_>> {
-    let p = &f.parameters;
-    let positional = p.posonlyargs.iter().chain(&p.args).map(|p| (p, true));
-    positional
-        .chain(p.kwonlyargs.iter().map(|p| (p, false)))
-        .map(|(p, positional)| Param {
-            name: p.parameter.name.as_str(),
-            range: p.parameter.range,
-            annotation: p.parameter.annotation.as_deref(),
-            default: p.default.as_deref(),
-            positional,
-        })
 }

@@ -152,9 +152,6 @@ impl<'m> Lower<'m> {
             }
             return self.global(name, definition);
         }
-        if let Some(value) = self.of_stars(index, name)? {
-            return Ok(value);
-        }
         // Names of the library without their module, as older kernels and the library itself have them.
         let bare = match library::prelude::scope_of(index) {
             Some(scope) => library::find(scope, name),

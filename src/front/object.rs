@@ -159,7 +159,8 @@ impl<'m> Lower<'m> {
             }
             // A second name for a value is the same member.
             if is_member(first, definition) {
-                let other = self.global(first, definition)?;
+                let other =
+                    self.in_file_of(class.range, |lower| lower.global(first, definition))?;
                 if constant_equal(&other, &value, true) != Some(false) {
                     return self.enumerated(chain, class, first, other);
                 }
@@ -452,7 +453,9 @@ impl<'m> Lower<'m> {
         if let Some(warning) = member.warning {
             self.add(warning);
         }
-        let value = self.global(member.name, member.definition)?;
+        let value = self.in_file_of(member.class.range, |lower| {
+            lower.global(member.name, member.definition)
+        })?;
         match is_member(member.name, member.definition) && self.is_enumeration(&chain) {
             true => self
                 .enumerated(&chain, member.class, member.name, value)

@@ -4,6 +4,8 @@ mod bench;
 mod cache;
 mod commands;
 mod expect;
+#[cfg(feature = "triton")]
+mod imports;
 mod json;
 #[cfg(feature = "triton")]
 mod promoted;

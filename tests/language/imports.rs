@@ -10,7 +10,12 @@ use tilelift::settings::Target;
 
 /// What is said about the kernel of a text, or its IR.
 fn lowered(text: &str) -> Result<String, String> {
-    let module = Module::parse("ops/a.py", text).map_err(|e| e.to_string())?;
+    lowered_as("ops/a.py", text)
+}
+
+/// The same of a file of this name.
+fn lowered_as(name: &str, text: &str) -> Result<String, String> {
+    let module = Module::parse(name, text).map_err(|e| e.to_string())?;
     let args = parse_signature("*fp32").expect("it is one");
     let spec = Specialization::new(args, Target::SM_80);
     let lowered = module.lower(Some("k"), &spec);
@@ -86,6 +91,137 @@ BASE = constexpr(0.5)
     );
     let ir = lowered(&text).expect("it is lowered");
     assert!(ir.contains("200.5"), "{ir}");
+}
+
+/// What is stored by the kernel of a text with these other files, as Python has it.
+#[test]
+fn names_are_those_that_python_finds() {
+    for (imports, value, others, stored) in [
+        // Bodies of classes, members of enumerations.
+        (
+            "from b import C\nK = tl.constexpr(1000.0)",
+            "C.X",
+            "#--- b.py\nK = 3.0\nclass C:\n    X = K * 2\n",
+            "6.0",
+        ),
+        (
+            "from b import M\nONE = 1000",
+            "M.A.value + 0.5",
+            "#--- b.py\nimport enum\nONE = 1\nclass M(enum.Enum):\n    A = ONE\n",
+            "1.5",
+        ),
+        // What is imported last counts, be it by a star.
+        (
+            "from a import *",
+            "A + 0.0",
+            "#--- a.py\nfrom c import A\nfrom b import *\n#--- b.py\nA = 5.0\n_B = 1.0\n#--- c.py\nA = 6.0\n",
+            "5.0",
+        ),
+        (
+            "MAX = 1.5\nfrom b import *",
+            "MAX + 0.0",
+            "#--- b.py\nMIN = 4.0\n",
+            "1.5",
+        ),
+        (
+            "from a import *",
+            "X + 0.0",
+            "#--- a.py\nfrom b import *\nfrom b import *\nX = 2.5\n#--- b.py\nfrom a import *\nfrom a import *\n",
+            "2.5",
+        ),
+        (
+            "from a import *",
+            "Y + Z",
+            "#--- a.py\nfrom b import *\nY = 5.0\n#--- b.py\nZ = 1.0\nfrom a import *\n",
+            "6.0",
+        ),
+        // Packages and modules within them.
+        (
+            "import p.c\nimport p.d",
+            "p.c.X * 100 + p.d.X",
+            "#--- p/c.py\nX = 3.0\n#--- p/d.py\nX = 4.0\n",
+            "304.0",
+        ),
+        (
+            "from p import m",
+            "m.X + 0.0",
+            "#--- p/__init__.py\nfrom . import m\n#--- p/m.py\nX = 1.5\n",
+            "1.5",
+        ),
+        (
+            "import p.c",
+            "p.c.X * 100 + p.Z",
+            "#--- p/__init__.py\nZ = 1.0\n#--- p/c.py\nX = 3.0\n",
+            "301.0",
+        ),
+        // Names of its own, conditions over several files, and imports that are tried.
+        (
+            "from a import N",
+            "(lambda N=N: N)() if False else N + 0.5",
+            "#--- a.py\nN = 5.0\n",
+            "5.5",
+        ),
+        (
+            "from a import V",
+            "V + 0.0",
+            "#--- a.py\nfrom c import FLAG\nif FLAG:\n    V = 1.5\nelse:\n    V = 2.5\n#--- c.py\nfrom d import N\nif N:\n    FLAG = True\nelse:\n    FLAG = False\n#--- d.py\nQ = True\nif Q:\n    N = 3\nelse:\n    N = 0\n",
+            "1.5",
+        ),
+        (
+            "try:\n    from a import N\nexcept ImportError:\n    from b import N",
+            "N + 0.0",
+            "#--- a.py\nN = 5.5\n#--- b.py\nN = 6.5\n",
+            "5.5",
+        ),
+    ] {
+        let text = kernel(imports, value, others);
+        let ir =
+            lowered_as("ops/k.py", &text).unwrap_or_else(|e| panic!("{imports}, {value}: {e}"));
+        assert!(
+            ir.contains(&format!("value = {stored}}}")),
+            "{imports}, {value}: {ir}"
+        );
+    }
+}
+
+/// What a file changes of another one is not what the other one says.
+#[test]
+fn changes_of_other_files_are_errors() {
+    for (imports, value, others) in [
+        (
+            "import b\nfrom a import T",
+            "T[\"x\"]",
+            "#--- a.py\nT = {\"x\": 1.0}\n#--- b.py\nfrom a import T\nT[\"x\"] = 2.0\nY = 1.0\n",
+        ),
+        (
+            "import b\nfrom a import R\nR[\"x\"] = 4.0",
+            "R[\"x\"]",
+            "#--- a.py\nR = {\"x\": 1.0}\n#--- b.py\nY = 1.0\n",
+        ),
+        (
+            "import a\nimport b",
+            "a.X + b.Y",
+            "#--- a.py\nX = 1.0\n#--- b.py\nimport a\na.X = 2.0\nY = 1.0\n",
+        ),
+    ] {
+        let text = kernel(imports, &format!("{value} + b.Y"), others);
+        let error = lowered_as("ops/k.py", &text).expect_err(value);
+        assert!(error.contains(" changes it"), "{error}");
+    }
+}
+
+/// Defaults, folders with blanks, marks of the order of bytes, and what would be waited for.
+#[test]
+fn files_are_found_where_they_lie() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let inside = folder.path().join("sp ace");
+    std::fs::create_dir(&inside).expect("it is made");
+    std::fs::write(inside.join("a.py"), "\u{feff}N = 5.5\n").expect("it is written");
+    let path = inside.join("k.py");
+    let text = "import triton\nimport triton.language as tl\nfrom .a import N\n\n@triton.jit\ndef k(x, N: tl.constexpr = N):\n    tl.store(x, N)\n";
+    let whole = with_imports(&path, text);
+    let ir = lowered_as("ops/k.py", &whole).unwrap_or_else(|e| panic!("{e}\n{whole}"));
+    assert!(ir.contains("5.5"), "{ir}");
 }
 
 #[test]

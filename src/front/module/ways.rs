@@ -127,11 +127,19 @@ impl<'m> Index<'m> {
     /// Whether statements run to their end for certain.
     fn is_sure(&self, body: &[Stmt]) -> bool {
         body.iter().all(|stmt| match stmt {
-            Stmt::Import(s) => s.names.iter().all(|alias| is_there(&alias.name, None)),
+            Stmt::Import(s) => {
+                let is_linked = |name: &str| self.link(s.range.start(), name).is_some();
+                let mut names = s.names.iter();
+                names.all(|alias| is_linked(&alias.name) || is_there(&alias.name, None))
+            }
             Stmt::ImportFrom(s) => {
+                let is_linked = |name: &str| self.link(s.range.start(), name).is_some();
                 let module = s.module.as_ref().filter(|_| s.level == 0);
-                let names = &s.names;
-                module.is_some_and(|m| names.iter().all(|alias| is_there(m, Some(&alias.name))))
+                let mut names = s.names.iter();
+                names.all(|alias| {
+                    let found = module.is_some_and(|m| is_there(m, Some(&alias.name)));
+                    found || is_linked(&alias.name)
+                })
             }
             Stmt::Assign(s) => {
                 s.targets.iter().all(Expr::is_name_expr) && self.is_sure_value(&s.value)
