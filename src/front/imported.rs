@@ -10,7 +10,7 @@ use super::conditions::index_of;
 use super::diagnostic::{Code, Diagnostic};
 use super::links::File;
 use super::lower::{Frame, Lower, Res, Stop};
-use super::module::Index;
+use super::module::{Index, Unknown};
 use super::names::is_handed_on;
 use super::value::{Path, Value};
 use crate::limits::EVALUATION_CALLS;
@@ -120,7 +120,7 @@ impl<'m> Lower<'m> {
         }
         if let Some(&at) = self.altered.get(&(file.to_owned(), name.to_owned())) {
             let help = "leave it as the file has it, or define it in the kernel's own".to_owned();
-            return Err(self.unknown_value(name, super::module::Unknown::Changed(at), help));
+            return Err(self.unknown_value(name, Unknown::Changed(at), help));
         }
         let call = self.range;
         self.frames.push(Frame::new(index, None, call, true));

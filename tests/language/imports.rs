@@ -93,7 +93,7 @@ BASE = constexpr(0.5)
     assert!(ir.contains("200.5"), "{ir}");
 }
 
-/// What is stored by the kernel of a text with these other files, as Python has it.
+/// What a kernel stores that uses names of other files, as Python has it.
 #[test]
 fn names_are_those_that_python_finds() {
     for (imports, value, others, stored) in [
@@ -154,13 +154,8 @@ fn names_are_those_that_python_finds() {
             "#--- p/__init__.py\nZ = 1.0\n#--- p/c.py\nX = 3.0\n",
             "301.0",
         ),
-        // Names of its own, conditions over several files, and imports that are tried.
-        (
-            "from a import N",
-            "(lambda N=N: N)() if False else N + 0.5",
-            "#--- a.py\nN = 5.0\n",
-            "5.5",
-        ),
+        // Constants, conditions over several files, and imports that are tried.
+        ("from a import N", "N + 0.5", "#--- a.py\nN = 5.0\n", "5.5"),
         (
             "from a import V",
             "V + 0.0",
@@ -210,7 +205,7 @@ fn changes_of_other_files_are_errors() {
     }
 }
 
-/// Defaults, folders with blanks, marks of the order of bytes, and what would be waited for.
+/// In folders with blanks, with a byte order mark, and for a default of the same name.
 #[test]
 fn files_are_found_where_they_lie() {
     let folder = tempfile::tempdir().expect("a temporary folder");
