@@ -105,6 +105,7 @@ fn compile_into(path: &Path, folder: &Path) -> Result<(), Failure> {
         ))
     })?;
     let (text, imported) = front::imported_files(path, &text);
+    println!("cargo::rerun-if-env-changed=PYTHONPATH");
     for path in imported {
         println!("cargo::rerun-if-changed={path}");
     }

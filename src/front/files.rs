@@ -4,12 +4,13 @@
 //! from .special import erf_like           the file itself
 //! ..
 //! #--- in ops                             its folder, if it is not the one that the paths begin in
+//! #--- from vendor                        a folder in which imports begin, if it is not around the file (PYTHONPATH)
 //! #--- ops/special.py                     what follows is this file
 //! @triton.jit
 //! def erf_like(x): ..
 //! ```
 //!
-//! Such a line is `#--- ` and a path that ends in `.py`, without blanks. One text is what a cache needs to tell programs apart,
+//! A file's line is `#--- ` and a path that ends in `.py`, without blanks; the others stand directly before the first of these. One text is what a cache needs to tell programs apart,
 //! and what a manifest or an application holds. Places are bytes of the whole.
 
 use std::fs::File as FsFile;
@@ -27,6 +28,12 @@ const MARK: &str = "#--- ";
 /// What names the folder of the text in front.
 const FOLDER: &str = "in ";
 
+/// What names a folder in which imports begin.
+const ROOT: &str = "from ";
+
+/// The folder that paths begin in, where it has to be named.
+const HERE: &str = ".";
+
 /// A file in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part<'t> {
@@ -39,8 +46,10 @@ pub(crate) struct Part<'t> {
 pub(crate) struct Parts<'t> {
     /// Bytes of the first.
     pub(crate) first: Range<usize>,
-    /// Its folder, with `/` behind it, or nothing.
+    /// Its folder, or nothing.
     folder: &'t str,
+    /// Folders in which imports begin, but for those around a file.
+    pub(crate) roots: Vec<String>,
     pub(crate) others: Vec<Part<'t>>,
 }
 
@@ -50,8 +59,11 @@ impl<'t> Parts<'t> {
         let mut parts = Parts {
             first: 0..text.len(),
             folder: "",
+            roots: Vec::new(),
             others: Vec::new(),
         };
+        // The lines that stand directly before the next.
+        let mut ahead = 0..0;
         for (at, _) in text.match_indices(MARK) {
             if at > 0 && text.as_bytes()[at - 1] != b'\n' {
                 continue;
@@ -60,23 +72,30 @@ impl<'t> Parts<'t> {
             let end = (at + line.len() + 1).min(text.len());
             let name = line[MARK.len()..].trim_end();
             let is_first = parts.others.is_empty();
-            match name.strip_prefix(FOLDER) {
-                Some(folder) if is_first && parts.folder.is_empty() => parts.folder = folder,
-                _ if name.ends_with(".py") && !name.contains(char::is_whitespace) => {
-                    let range = end..text.len();
-                    match parts.others.last_mut() {
-                        Some(last) => last.range.end = at,
-                        None => parts.first.end = parts.first.end.min(at),
-                    }
-                    parts.others.push(Part { path: name, range });
-                    continue;
-                }
-                _ => continue,
+            if is_first && ahead.end != at {
+                ahead = at..at;
+                parts.folder = "";
+                parts.roots.clear();
             }
-            parts.first.end = parts.first.end.min(at);
+            if name.ends_with(".py") && !name.contains(char::is_whitespace) {
+                match parts.others.last_mut() {
+                    Some(last) => last.range.end = at,
+                    None => parts.first.end = ahead.start,
+                }
+                let range = end..text.len();
+                parts.others.push(Part { path: name, range });
+            } else if is_first && let Some(folder) = name.strip_prefix(FOLDER) {
+                parts.folder = folder;
+                ahead.end = end;
+            } else if is_first && let Some(root) = name.strip_prefix(ROOT) {
+                let root = if root == HERE { "" } else { root };
+                parts.roots.push(root.to_owned());
+                ahead.end = end;
+            }
         }
         if parts.others.is_empty() {
-            parts.first.end = text.len();
+            parts.folder = "";
+            parts.roots.clear();
         }
         parts
     }
@@ -109,13 +128,14 @@ impl<'t> Parts<'t> {
 
 /// The text of a Python file with those that its kernels use something of, by its imports: one text that
 /// [`Module::parse`](super::Module::parse) takes, and `Program::python`. `path` is where it stands; what it imports is looked for
-/// there and in the folders around it. The text comes back as it is if it needs no other file, is no Python, or has others in it
-/// already.
+/// there, in the folders around it, and then in those that the variable `PYTHONPATH` of the environment names. The text comes back as it is
+/// if it needs no other file, is no Python, or has others in it already.
 ///
 /// ```text
 /// from .special import erf_like           the file itself
 /// ..
 /// #--- in ops                             its folder, if it is not the one that the paths begin in
+/// #--- from vendor                        a folder in which imports begin, if it is not around the file (PYTHONPATH)
 /// #--- ops/special.py                     what follows is this file
 /// @triton.jit
 /// def erf_like(x): ..
@@ -127,9 +147,15 @@ pub fn with_imports(path: &Path, text: &str) -> String {
 /// The same, and the paths of the other files.
 pub(crate) fn collect(path: &Path, text: &str) -> (String, Vec<String>) {
     let alone = || (text.to_owned(), Vec::new());
-    let place = std::path::absolute(path).ok();
-    let place = place.and_then(|place| place.to_str().map(|place| place.replace('\\', "/")));
-    let (Some(place), true) = (place, Parts::of(text).others.is_empty()) else {
+    let whole = |path: &Path| {
+        let path = std::path::absolute(path).ok()?;
+        Some(path.to_str()?.replace('\\', "/"))
+    };
+    let roots = std::env::var_os("PYTHONPATH").unwrap_or_default();
+    let roots = std::env::split_paths(&roots).filter(|root| !root.as_os_str().is_empty());
+    let roots = roots.filter_map(|root| Some(whole(&root)?.trim_end_matches('/').to_owned()));
+    let roots: Vec<String> = roots.collect();
+    let (Some(place), true) = (whole(path), Parts::of(text).others.is_empty()) else {
         return alone();
     };
     let Ok(tree) = source::parse(text) else {
@@ -143,13 +169,17 @@ pub(crate) fn collect(path: &Path, text: &str) -> (String, Vec<String>) {
         texts.push((path.to_owned(), found.clone()));
         Some((found, 0))
     };
-    let (files, outermost) = Linker::follow(&place, tree, text.len(), &mut read);
+    let (files, began) = Linker::follow(&place, tree, text.len(), &roots, &mut read);
     let needed = |path: &String| {
-        let mut links = files.iter().flat_map(|file| file.links.values());
+        let mut links = files.iter().flat_map(|file| file.links.to.values());
         links.any(|link| link.path() == path)
     };
     texts.retain(|(path, _)| needed(path));
-    let paths = texts.iter().map(|(path, _)| &**path).chain([&*place]);
+    let began_in: Vec<String> = began.roots.iter().map(|at| format!("{at}/")).collect();
+    let paths = texts.iter().map(|(path, _)| &**path);
+    let paths = paths
+        .chain(began_in.iter().map(|at| &**at))
+        .chain([&*place]);
     let folder = |path: &str| {
         path.rsplit_once('/')
             .map_or(0, |(folder, _)| folder.len() + 1)
@@ -161,7 +191,7 @@ pub(crate) fn collect(path: &Path, text: &str) -> (String, Vec<String>) {
         let slashes = common.filter(|(_, (byte, _))| *byte == b'/');
         root = root.min(slashes.last().map_or(0, |(at, _)| at + 1));
     }
-    if let Some(outer) = outermost {
+    if let Some(outer) = &began.outermost {
         root = root.min(outer.len() + 1);
     }
     let mut whole = text.to_owned();
@@ -179,6 +209,10 @@ pub(crate) fn collect(path: &Path, text: &str) -> (String, Vec<String>) {
     let own = &place[root..folder(&place).max(root)];
     if let Some(own) = own.strip_suffix('/') {
         line(&format!("{MARK}{FOLDER}{own}\n"));
+    }
+    for folder in began.roots {
+        let folder = folder.get(root..).filter(|folder| !folder.is_empty());
+        line(&format!("{MARK}{ROOT}{}\n", folder.unwrap_or(HERE)));
     }
     for (path, text) in &texts {
         line(&format!("{MARK}{}\n", &path[root..]));

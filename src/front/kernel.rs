@@ -141,7 +141,7 @@ impl Module {
                 };
                 let files = match parts.others.is_empty() {
                     true => vec![File::new(path, 0..end, Ok(tree))],
-                    false => Linker::follow(&path, tree, end, &mut read).0,
+                    false => Linker::follow(&path, tree, end, &parts.roots, &mut read).0,
                 };
                 Ok(Module {
                     name: name.to_owned(),

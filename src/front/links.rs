@@ -4,10 +4,12 @@
 //! through imports to other files. A file that only the host needs is not asked for. Where a module is found:
 //!
 //! - `from .x import f` is beside the file that says so, `from ..x import f` one folder further out, and so on;
-//! - `from a.b import f` and `import a.b` begin in the folder of the file, or in the nearest around it that has them;
+//! - `from a.b import f` and `import a.b` begin in the folder of the file, in the nearest around it that has them, or in the first
+//!   of the folders that are given;
 //! - a module is a folder with `__init__.py`, or else a file; what a module does not define may be a module within it.
 //!
-//! Python's own modules, Triton's and torch's are nobody's files.
+//! Python's own modules, Triton's and torch's are nobody's files. That a module is missing is certain where it should be beside others
+//! of its package.
 
 mod summary;
 
@@ -63,9 +65,15 @@ impl File {
     }
 }
 
-/// What imports of a file lead to: by the place of the statement, and by what it names, a member, `*`, or a module. What is at no place,
-/// [`PART`], are modules within a package.
-pub(crate) type Links = FxHashMap<(TextSize, String), Link>;
+/// What imports of a file lead to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Links {
+    /// By the place of the statement, and by what it names, a member, `*`, or a module. What is at no place, [`PART`], are modules
+    /// within a package.
+    pub(crate) to: FxHashMap<(TextSize, String), Link>,
+    /// Places of statements that raise an exception, because there is no such module.
+    pub(crate) missing: FxHashSet<TextSize>,
+}
 
 /// No place of a statement.
 pub(crate) const PART: TextSize = TextSize::new(u32::MAX);
@@ -99,19 +107,32 @@ pub(crate) struct Linker<'r> {
     known: FxHashMap<String, Option<usize>>,
     /// The text of a file, and where it begins in the whole.
     read: &'r mut dyn FnMut(&str) -> Option<(String, usize)>,
-    /// The outermost folder in which an absolute import began.
-    outermost: Option<String>,
+    /// Imports that led nowhere: the file, the place, and the module.
+    nowhere: Vec<(usize, TextSize, (u32, String))>,
+    /// Folders in which absolute imports begin that do not lead to anything around.
+    roots: &'r [String],
+    began: Began,
+}
+
+/// Where absolute imports began.
+#[derive(Default)]
+pub(crate) struct Began {
+    /// The outermost folder around a file.
+    pub(crate) outermost: Option<String>,
+    /// Those of the folders that were given.
+    pub(crate) roots: Vec<String>,
 }
 
 impl<'r> Linker<'r> {
-    /// The files that the kernels of the first one need, itself in front, and the outermost folder from which one of them was
-    /// found.
+    /// The files that the kernels of the first one need, itself in front, and the folders in which absolute imports began, for which
+    /// `roots` are further ones.
     pub(crate) fn follow(
         path: &str,
         tree: ModModule,
         end: usize,
+        roots: &'r [String],
         read: &'r mut dyn FnMut(&str) -> Option<(String, usize)>,
-    ) -> (Vec<File>, Option<String>) {
+    ) -> (Vec<File>, Began) {
         let summary = Summary::of(&tree);
         let mut todo: Vec<(usize, Chain)> = Vec::new();
         todo.extend(summary.kernels.iter().map(|chain| (0, chain.clone())));
@@ -121,7 +142,9 @@ impl<'r> Linker<'r> {
             files: vec![(first, summary)],
             known: FxHashMap::from_iter([(path.to_owned(), Some(0))]),
             read,
-            outermost: None,
+            nowhere: Vec::new(),
+            roots,
+            began: Began::default(),
         };
         let mut seen: FxHashSet<(usize, Chain)> = FxHashSet::default();
         // What a file changes counts as well: it may be another one's.
@@ -138,14 +161,33 @@ impl<'r> Linker<'r> {
             }
         }
         linker.name_all();
+        linker.name_missing();
         let files = linker.files.into_iter().map(|(file, _)| file).collect();
-        (files, linker.outermost)
+        (files, linker.began)
+    }
+
+    /// Says which imports fail for certain: relative ones, and those that begin in a folder that holds other files.
+    fn name_missing(&mut self) {
+        for (file, at, (level, name)) in std::mem::take(&mut self.nowhere) {
+            let first = name.split('.').next().unwrap_or_default();
+            let around = folders_around(&self.files[file].0.path);
+            let mut places = around.chain(self.roots.iter().cloned());
+            let is_beside = places.any(|folder| {
+                let gap = if folder.is_empty() { "" } else { "/" };
+                let package = format!("{folder}{gap}{first}/");
+                let mut files = self.files.iter();
+                files.any(|(file, _)| file.path.starts_with(&package))
+            });
+            if level > 0 || is_beside {
+                self.files[file].0.links.missing.insert(at);
+            }
+        }
     }
 
     /// Says which names come by `from module import *`.
     fn name_all(&mut self) {
         for file in 0..self.files.len() {
-            let links = self.files[file].0.links.clone();
+            let links = self.files[file].0.links.to.clone();
             for (key, link) in links {
                 if let Link::All(path, _) = link {
                     let mut names = FxHashSet::default();
@@ -154,7 +196,7 @@ impl<'r> Linker<'r> {
                     self.public_names(&path, &mut FxHashSet::from_iter([own]), &mut names);
                     let mut names: Vec<String> = names.into_iter().collect();
                     names.sort_unstable();
-                    let links = &mut self.files[file].0.links;
+                    let links = &mut self.files[file].0.links.to;
                     links.insert(key, Link::All(path, names));
                 }
             }
@@ -184,7 +226,7 @@ impl<'r> Linker<'r> {
             .keys()
             .filter(|name| !name.starts_with('_'));
         names.extend(own.cloned());
-        for link in file.links.values() {
+        for link in file.links.to.values() {
             if let Link::All(other, _) = link {
                 self.public_names(other, seen, names);
             }
@@ -225,11 +267,12 @@ impl<'r> Linker<'r> {
                 (Some(module), Some(member)) => {
                     self.follow_member(file, at, &module, &member, rest, todo);
                 }
-                (Some(module), None) => {
-                    if let Some(other) = self.module(file, &module) {
+                (Some(module), None) => match self.module(file, &module) {
+                    Some(other) => {
                         self.link_module(file, at, &module.1, other, rest, todo);
                     }
-                }
+                    None => self.nowhere.push((file, at, module)),
+                },
                 (None, _) => self.follow_dotted(file, at, chain, todo),
             }
         }
@@ -311,7 +354,7 @@ impl<'r> Linker<'r> {
                 let path = self.files[other].0.path.clone();
                 self.link(file, at, member, Link::Member(path));
             }
-            _ => {}
+            (None, None) => self.nowhere.push((file, at, module.clone())),
         }
     }
 
@@ -330,43 +373,49 @@ impl<'r> Linker<'r> {
     }
 
     fn link(&mut self, file: usize, at: TextSize, name: &str, link: Link) {
-        let links = &mut self.files[file].0.links;
+        let links = &mut self.files[file].0.links.to;
         links.insert((at, name.to_owned()), link);
     }
 
     /// The file that a module is, as a file calls it.
     fn module(&mut self, file: usize, (level, name): &(u32, String)) -> Option<usize> {
-        let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
         let parts = name.replace('.', "/");
         let is_absolute = Path::new(&self.files[0].0.path).is_absolute();
         let inside = |folder: &str| match (folder, &*parts) {
-            // The top of the file system holds no packages.
             ("", _) if is_absolute => None,
             ("", parts) => Some(parts.to_owned()),
             (folder, "") => Some(folder.to_owned()),
             (folder, parts) => Some(format!("{folder}/{parts}")),
         };
-        let own = folder(&self.files[file].0.path).unwrap_or_default();
         if *level > 0 {
-            let mut from = own;
-            for _ in 1..*level {
-                from = folder(&from).or((!from.is_empty()).then(String::new))?;
-            }
+            let mut around = folders_around(&self.files[file].0.path);
+            let from = around.nth(*level as usize - 1)?;
             return self.file(&inside(&from)?);
         }
         let first = name.split('.').next().unwrap_or_default();
         let is_of_others = matches!(first, "triton" | "torch" | "numpy" | "")
             || STANDARD.split_whitespace().any(|other| other == first);
-        let mut from = Some(own).filter(|_| !is_of_others);
-        while let Some(at) = from {
-            if let Some(found) = self.file(&inside(&at)?) {
+        if is_of_others {
+            return None;
+        }
+        for at in folders_around(&self.files[file].0.path) {
+            // The top of the file system holds no packages.
+            let Some(inside) = inside(&at) else { break };
+            if let Some(found) = self.file(&inside) {
                 let is_outer = |known: &String| at.len() < known.len();
-                if self.outermost.as_ref().is_none_or(is_outer) {
-                    self.outermost = Some(at);
+                if self.began.outermost.as_ref().is_none_or(is_outer) {
+                    self.began.outermost = Some(at);
                 }
                 return Some(found);
             }
-            from = folder(&at).or((!at.is_empty()).then(String::new));
+        }
+        for root in self.roots {
+            if let Some(found) = self.file(&inside(root)?) {
+                if !self.began.roots.contains(root) {
+                    self.began.roots.push(root.clone());
+                }
+                return Some(found);
+            }
         }
         None
     }
@@ -398,4 +447,13 @@ impl<'r> Linker<'r> {
         self.known.insert(path, number);
         number
     }
+}
+
+/// The folder of a file, and those around it.
+fn folders_around(path: &str) -> impl Iterator<Item = String> + use<> {
+    let outer = |path: &String| {
+        let folder = path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        folder.or((!path.is_empty()).then(String::new))
+    };
+    std::iter::successors(outer(&path.to_owned()), outer)
 }

@@ -325,6 +325,10 @@ impl<'m> Index<'m> {
                     self.read_ways(&ways, s.range, false);
                 }
                 Stmt::Try(s) => {
+                    if let Some(bodies) = self.caught_import(s) {
+                        bodies.into_iter().for_each(|body| self.read(body));
+                        continue;
+                    }
                     let mut ways = vec![vec![&*s.body, &*s.orelse]];
                     if self.breaks_off(stmt) {
                         ways.extend(self.handlers(s).map(|body| vec![body]));
@@ -367,7 +371,7 @@ impl<'m> Index<'m> {
 
     /// What an import leads to, if that is a file of the program.
     fn link(&self, at: TextSize, name: &str) -> Option<&'m Link> {
-        self.links?.get(&(at, name.to_owned()))
+        self.links?.to.get(&(at, name.to_owned()))
     }
 
     /// The file that a module within the package is.
@@ -391,7 +395,7 @@ impl<'m> Index<'m> {
     /// The file that a dotted name is which a plain `import` of it has bound.
     pub(crate) fn module(&self, path: &str) -> Option<&'m str> {
         let links = self.links?;
-        let mut found = links.iter().filter(|((_, name), _)| name == path);
+        let mut found = links.to.iter().filter(|((_, name), _)| name == path);
         found.find_map(|(_, link)| match link {
             Link::Module(file) if path.contains('.') => Some(&**file),
             _ => None,

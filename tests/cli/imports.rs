@@ -31,6 +31,44 @@ fn functions_of_other_files_are_found() {
     assert_eq!(message["notes"], serde_json::json!([call]));
 }
 
+/// Behind the folders around a file those of `PYTHONPATH` are searched, in order.
+#[test]
+fn folders_of_the_environment_are_searched() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("it is made");
+        std::fs::write(path, text).expect("it is written");
+    };
+    let twice = |by: u32| format!("import triton\n\n@triton.jit\ndef f(x):\n    return x * {by}\n");
+    write("second/helpers/sums.py", &twice(7));
+    write("third/helpers/sums.py", &twice(9));
+    write(
+        "kernels/main.py",
+        "import triton\nimport triton.language as tl\nfrom helpers.sums import f\n\n@triton.jit\ndef k(x):\n    tl.store(x, f(3))\n",
+    );
+    let file = folder.path().join("kernels/main.py");
+    let args = [
+        "compile",
+        &*file.to_string_lossy(),
+        "-s",
+        "*i32",
+        "--emit",
+        "tile",
+    ];
+    let compiled = |folders: &[&str]| {
+        let folders = folders.iter().map(|name| folder.path().join(name));
+        let folders = std::env::join_paths(folders).expect("no name has a separator");
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tilelift"));
+        command.args(args).env("PYTHONPATH", folders);
+        command.output().expect("it runs")
+    };
+    let output = compiled(&["first", "second", "third"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("21"), "{text}{output:?}");
+    assert_eq!(compiled(&["first"]).status.code(), Some(1));
+}
+
 /// A block of which only the type is asked for is none that the function computes with; so is one that it uses.
 #[test]
 fn functions_that_combine_may_ask_a_block_for_its_type() {

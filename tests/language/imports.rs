@@ -68,6 +68,74 @@ fn files_of_a_text_are_found_by_their_paths() {
     }
 }
 
+/// Lines about folders stand directly before the first file; elsewhere they are comments.
+#[test]
+fn imports_begin_in_folders_that_are_named() {
+    for (ahead, path) in [
+        ("#--- in p/ops\n#--- from vendor/lib\n", "vendor/lib/b/c.py"),
+        (
+            "#--- in p/ops\n#--- from x\n#--- from y\n",
+            "y/b/c/__init__.py",
+        ),
+        ("#--- in p/ops\n#--- from .\n", "b/c.py"),
+    ] {
+        let others = format!("#--- in the end\n\n{ahead}#--- {path}\n{SQUARE}");
+        for (imports, value) in [
+            ("from b.c import square", "square(3.0)"),
+            ("import b.c", "b.c.square(3.0)"),
+        ] {
+            let ir = lowered(&kernel(imports, value, &others));
+            let ir = ir.unwrap_or_else(|e| panic!("{imports} of {path}: {e}"));
+            assert!(ir.contains("9.0"), "{imports} of {path}: {ir}");
+        }
+    }
+    let apart = format!("#--- from vendor\n\n#--- vendor/b.py\n{SQUARE}");
+    let error = lowered(&kernel("from b import square", "square(3.0)", &apart));
+    assert!(error.is_err_and(|e| e.contains("`b.square` is not in this file")));
+}
+
+/// A module that is not beside the others of its package is missing for certain; elsewhere it may be.
+#[test]
+fn what_is_imported_instead_is_found() {
+    let attempt = |first: &str, exceptions: &str| {
+        format!("try:\n    {first}\nexcept {exceptions}:\n    from p.b import square")
+    };
+    let others = format!("#--- in p/ops\n#--- p/b.py\n{SQUARE}");
+    for (first, exceptions) in [
+        ("from p.fast.b import square", "ImportError"),
+        ("from ..fast import square", "ModuleNotFoundError"),
+        (
+            "from p.fast import cube as square",
+            "(ValueError, ImportError)",
+        ),
+        ("import p.fast.square as square", "Exception as e"),
+        ("a = 1; from p.fast import square", "ImportError"),
+    ] {
+        let imports = attempt(first, exceptions);
+        let ir = lowered(&kernel(&imports, "square(3.0)", &others));
+        let ir = ir.unwrap_or_else(|e| panic!("{imports}: {e}"));
+        assert!(ir.contains("9.0"), "{imports}: {ir}");
+    }
+    for (first, exceptions) in [
+        // It may be installed.
+        ("from q.fast import square", "ImportError"),
+        ("from p.fast import square", "ValueError"),
+        // This one may raise something else.
+        ("a = g(); from p.fast import square", "ImportError"),
+    ] {
+        let imports = attempt(first, exceptions);
+        let result = lowered(&kernel(&imports, "square(3.0)", &others));
+        assert!(result.is_err(), "{imports}: {result:?}");
+    }
+    // What is there is taken.
+    let both = format!(
+        "{others}#--- p/fast.py\nimport triton\n\n@triton.jit\ndef square(x):\n    return x + 1\n"
+    );
+    let imports = attempt("from p.fast import square", "ImportError");
+    let ir = lowered(&kernel(&imports, "square(3.0)", &both)).expect("it is lowered");
+    assert!(ir.contains("4.0"), "{ir}");
+}
+
 #[test]
 fn each_file_has_its_own_names() {
     let others = "\

@@ -100,6 +100,37 @@ impl<'m> Index<'m> {
         }
     }
 
+    /// What runs of a `try` that imports something of which it is certain that it is not there: the statements before, the handler, and
+    /// what comes in the end. None if another exception may come first, or no handler takes this one.
+    pub(super) fn caught_import(&self, s: &'m StmtTry) -> Option<[&'m [Stmt]; 3]> {
+        let missing = &self.links?.missing;
+        let at = s.body.iter().position(|stmt| {
+            let is_import = matches!(stmt, Stmt::Import(_) | Stmt::ImportFrom(_));
+            is_import && missing.contains(&stmt.start())
+        })?;
+        let takes = |name: &Expr| {
+            let name = name.as_name_expr().map(|name| name.id.as_str());
+            let names = [
+                "ImportError",
+                "ModuleNotFoundError",
+                "Exception",
+                "BaseException",
+            ];
+            name.is_some_and(|name| names.contains(&name))
+        };
+        let mut handlers = s.handlers.iter();
+        let handler = handlers.find_map(|ExceptHandler::ExceptHandler(handler)| {
+            let is_taken = match handler.type_.as_deref() {
+                None => true,
+                Some(Expr::Tuple(names)) => names.iter().any(takes),
+                Some(name) => takes(name),
+            };
+            is_taken.then_some(&*handler.body)
+        })?;
+        let goes_on = self.is_sure(&s.body[..at]) && !self.leaves(handler);
+        goes_on.then_some([&s.body[..at], handler, &s.finalbody])
+    }
+
     /// The handlers of a `try` behind which the module goes on.
     pub(super) fn handlers(&self, s: &'m StmtTry) -> impl Iterator<Item = &'m [Stmt]> {
         let handlers = s.handlers.iter();
