@@ -136,7 +136,7 @@ pub(super) fn indices<'m>(cx: &mut Lower<'m>, t: Tensor, axis: Option<u8>) -> Re
     Ok((cx.broadcast_to(index, t.shape)?, axis))
 }
 
-/// The extreme element and its index along the axis; of equal ones the first if `left`.
+/// The extreme element, of its own type but for bf16, and its index along the axis; of equal ones the first if `left`.
 fn with_indices<'m>(
     cx: &mut Lower<'m>,
     t: Tensor,
@@ -148,7 +148,7 @@ fn with_indices<'m>(
     let t = match t.ty {
         Ty::Num(DType::Float8e4b15) => return Err(cx.wrong_type("a wider float", t)),
         Ty::Num(DType::Bfloat16) => cx.cast(t, Ty::Num(DType::Float32), Rounding::Nearest)?,
-        _ => widen(cx, t, DType::Int32)?,
+        _ => t,
     };
     let (index, axis) = indices(cx, t, axis)?;
     reduce_blocks(

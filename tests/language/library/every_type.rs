@@ -50,6 +50,7 @@ const EXPRESSIONS: &[&str] = &[
     "tl.max(v, 0)",
     "tl.min(v)",
     "tl.max(v, 1, return_indices=True)[1]",
+    "tl.min(v, 0, return_indices=True)[0]",
     "tl.argmin(v, 0)",
     "tl.xor_sum(v, 1)",
     "tl.reduce_or(v, 0)",

@@ -41,6 +41,8 @@ const EXPRESSIONS: &[&str] = &[
     "L.max(v.to(core.int8), 0)",
     "L.max(v, 1, return_indices=True)[1]",
     "L.max(v, 0, return_indices=True, return_indices_tie_break_left=False)[0]",
+    "L.max(v.to(core.int16), 1, return_indices=True)[0]",
+    "L.min(v.to(core.uint8), 0, return_indices=True)[0]",
     "L.argmax(v, 1)",
     "L.argmax(v.to(core.bfloat16), 0, keep_dims=True)",
     "L.min(v, 0)",

@@ -45,7 +45,7 @@ def mixed(out, h, b, i):
     tl.store(out + 7, (b / b).dtype == tl.float32)
 
 
-# case reduced_types | out=i32[8] h=fp16[4]:[1] b=bf16[4]:[1] u=u8[4]:[200]
+# case reduced_types | out=i32[10] h=fp16[4]:[1] b=bf16[4]:[1] u=u8[4]:[200]
 @triton.jit
 def reduced_types(out, h, b, u):
     at = tl.arange(0, 4)
@@ -59,6 +59,10 @@ def reduced_types(out, h, b, u):
     tl.store(out + 6, tl.cumsum(b, 0).dtype == tl.float32)
     m, i = tl.max(h, 0, return_indices=True)
     tl.store(out + 7, (m.dtype == tl.float16) & (i.dtype == tl.int32))
+    m, i = tl.max(u, 0, return_indices=True)
+    tl.store(out + 8, (m.dtype == tl.uint8) & (m == 200))
+    m, i = tl.min(u > 250, 0, return_indices=True, return_indices_tie_break_left=False)
+    tl.store(out + 9, m.dtype == tl.int1)
 
 
 # case masked_off | out=fp32[8] x=fp32[4]:[1,2,3,4]
