@@ -1,7 +1,7 @@
 //! Reductions over warps, through shared memory.
 //!
 //! Each warp writes its partial results once. Where a thread needs few results it reads those of all warps in vectors and folds them in
-//! registers, or lane by lane where there are many warps: one barrier suffices. Where each needs many, as of a sum over rows of which
+//! registers; where there are many warps, lanes that need the same results divide these: one barrier suffices. Where each needs many, as of a sum over rows of which
 //! a thread holds sixteen columns, they would all do the same sixteen sums: then each thread folds one result (or
 //! as many as there are for it), writes it, and all read what they need behind a second barrier.
 
@@ -17,8 +17,8 @@ use super::reduction::Plan;
 use super::reduction_across_lanes::SHUFFLE;
 use super::{Expander, Result};
 
-/// Largest number of warp bits folded in registers after a vector read. With more, each lane reads one partial
-/// result and butterflies fold them: fewer instructions and registers, and on an H100 no slower (8 warps and more).
+/// Largest number of warp bits folded in registers after a vector read. With more, each of the lanes that need the same results reads a
+/// part of them and butterflies fold the parts: fewer instructions and registers, and on an H100 no slower (8 warps and more).
 const MAX_VECTOR_FOLD_BITS: usize = 2;
 
 /// What a load of up to 16 bytes of shared memory costs, in instructions of arithmetic.
@@ -91,25 +91,25 @@ impl Expander<'_> {
         let write_at = self.thread_part(&writer)?;
         let slots = self.leave(values, (write_at, above), registers << above, leader)?;
 
-        let by_lane = MAX_VECTOR_FOLD_BITS < plan.warps.len() && plan.kept_lanes.is_empty();
-        if self.folds_apart(region, &places, &types, by_lane) {
+        let alike = (0..lane_bits).filter(|bit| plan.silent_threads >> bit & 1 == 1);
+        let lanes: Vec<u32> = match plan.warps.len() {
+            0..=MAX_VECTOR_FOLD_BITS => Vec::new(),
+            folded => alike.take(folded).collect(),
+        };
+        let in_registers = places.fold_bits - lanes.len() as u32;
+        if self.folds_apart(region, &places, &types, in_registers) {
             return self.fold_apart((region, plan), &places, &slots, &types, values);
         }
         let mut reader = places.columns(places.fold_bits);
-        if by_lane {
-            let lanes = places.fold_bits.min(lane_bits) as usize;
-            for (k, column) in reader.iter_mut().take(lanes).enumerate() {
-                *column = 1 << k;
-            }
+        for (k, &lane) in (in_registers..).zip(&lanes) {
+            reader[lane as usize] = 1 << k;
         }
         let read_at = self.thread_part(&reader)?;
-        let each = if by_lane { 1 } else { 1 << places.fold_bits };
-        *values = self.take(&slots, &types, (read_at, above), (registers, each))?;
-        if !by_lane {
-            return self.fold_parts((region, plan), values);
-        }
-        for k in 0..places.fold_bits {
-            self.fold_lane_bit(region, 1 << k, values)?;
+        let parts = (registers, 1 << in_registers);
+        *values = self.take(&slots, &types, (read_at, above), parts)?;
+        self.fold_parts((region, plan), in_registers, values)?;
+        for lane in lanes {
+            self.fold_lane_bit(region, 1 << lane, values)?;
         }
         Ok(())
     }
@@ -120,9 +120,10 @@ impl Expander<'_> {
         region: Block,
         places: &Places,
         types: &[ThreadType],
-        by_lane: bool,
+        in_registers: u32,
     ) -> bool {
         let (warps, registers) = (1 << places.fold_bits, 1 << places.register_bits);
+        let (parts, by_lanes) = (1 << in_registers, places.fold_bits - in_registers);
         let shares = 1 << places.result_bits().saturating_sub(places.thread_bits);
         let loads = |count: u32| -> u32 {
             let vectors = |ty: &ThreadType| (count * ty.elem.bytes()).div_ceil(16);
@@ -130,11 +131,8 @@ impl Expander<'_> {
         };
         let combine = self.tile.order.insts(region).len() as u32 - 1;
         let shuffles = SHUFFLE * types.len() as u32;
-        let here = registers
-            * match by_lane {
-                true => loads(1) + places.fold_bits * (shuffles + combine),
-                false => loads(warps) + (warps - 1) * combine,
-            };
+        let here =
+            registers * (loads(parts) + (parts - 1) * combine + by_lanes * (shuffles + combine));
         let apart = shares * (loads(warps) + (warps - 1) * combine) + loads(registers) + TRIP;
         4 * apart <= 3 * here
     }
@@ -160,7 +158,7 @@ impl Expander<'_> {
         let step = places.thread_bits + places.fold_bits;
         let each = 1 << places.fold_bits;
         *values = self.take(slots, types, (read_at, step), (shares, each))?;
-        self.fold_parts((region, plan), values)?;
+        self.fold_parts((region, plan), places.fold_bits, values)?;
 
         // Registers come first in the index of a result, so that threads read vectors of them.
         let kept_bits = places.kept.len() as u32;
@@ -181,14 +179,15 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// Folds packs whose lowest bits of the index are of different warps.
+    /// Folds packs whose lowest bits of the index, so many of them, are of different warps.
     fn fold_parts(
         &mut self,
         (region, plan): (Block, &Plan),
+        bits: u32,
         values: &mut Vec<Value>,
     ) -> Result<()> {
         let mut held: Vec<u32> = (0..u32::from(self.ty(values[0]).count)).collect();
-        for (bit, &warp) in plan.warps.iter().enumerate() {
+        for (bit, &warp) in plan.warps.iter().take(bits as usize).enumerate() {
             let list = std::mem::take(values);
             let in_order = plan.in_order(HwDim::Warp, warp);
             (held, *values) = self.fold_registers(region, &held, list, bit, in_order)?;
