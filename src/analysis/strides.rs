@@ -117,7 +117,8 @@ impl<'a> AllStrides<'a> {
                 let a = arg(0)?;
                 match self.uniform(data.args[1]) {
                     Some(by) => each(&a, |x| quotient(x, by)),
-                    None => each(&a, |x| (x == 0).then_some(0)),
+                    // A row of a tensor is taken to be long, as for its remainders.
+                    None => each(&a, |_| Some(0)),
                 }
             }
             TileOp::Srem | TileOp::Urem => {
@@ -276,6 +277,24 @@ mod tests {
 ",
         );
         assert_eq!(strides, bytes(&[-1, -1, 2]));
+    }
+
+    /// Pixels of images of `n` pixels, each image somewhere: neighbours are taken to be of one image.
+    #[test]
+    fn quotients_by_an_unknown_number_stay() {
+        let strides = of_load(
+            "    v3 = arange {start = 0} : i32[4]
+    v4 = splat v2 : i32[4]
+    v5 = sdiv v3, v4 : i32[4]
+    v6 = srem v3, v4 : i32[4]
+    v7 = imul v5, v4 : i32[4]
+    v8 = iadd v7, v6 : i32[4]
+    v9 = splat v0 : ptr<f16>[4]
+    v10 = addptr v9, v8 : ptr<f16>[4]
+    v11 = load v10 : f16[4]
+",
+        );
+        assert_eq!(strides, bytes(&[2, 4]));
     }
 
     #[test]

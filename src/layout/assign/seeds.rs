@@ -95,12 +95,14 @@ impl Assignment {
                 Some(inst) => widest_access(func, inst, target),
                 None => target.widest_access(),
             };
-            let (memory, access) = self.look_at(func, axis, node, op, (ptr, mask), most);
+            let moves = strides.of(ptr);
+            let place = (ptr, mask, &moves);
+            let (memory, access) = self.look_at(func, axis, node, op, place, most);
             let is_store = !matches!(op, Some(TileOp::Load | TileOp::AsyncCopy));
             let access = AccessShape {
                 is_store,
                 counts_lines: is_store && !multiplies && memory.shape.rank() > 1,
-                strides: apart(&access, strides.of(ptr)),
+                strides: apart(&access, moves),
                 ..access
             };
             self.accesses.insert(node, access);
@@ -257,16 +259,20 @@ impl Assignment {
         axis: &Axis,
         node: Node,
         op: Option<TileOp>,
-        (ptr, mask): (Value, Option<Value>),
+        (ptr, mask, strides): (Value, Option<Value>, &Strides),
         most: u32,
     ) -> (Memory, AccessShape) {
         let shape = func.dfg.ty(ptr).shape;
         let mut order: DimOrder = (0..shape.rank()).rev().collect();
-        // Stable: dimensions of equal contiguity keep the last one first.
+        // Stable: dimensions of equal contiguity keep the last one first, but for one whose elements share lines.
         let lengths: SmallVec<[u8; 4]> = (0..shape.rank())
             .map(|dim| runs(func, axis, ptr, dim))
             .collect();
-        order.sort_by_key(|&dim| std::cmp::Reverse(lengths[dim]));
+        order.sort_by_key(|&dim| {
+            let first = strides.get(shape.bit_offset(dim) as usize);
+            let is_far = lengths[dim] > 0 || !first.is_some_and(shares_line);
+            (std::cmp::Reverse(lengths[dim]), is_far)
+        });
         let dim = order[0];
         // Whatever the layout is in the end, what accesses along any dimension rest on has been asked for.
         let width = |dim: usize| {
@@ -355,11 +361,13 @@ impl Assignment {
 
 /// The distances between an access's elements, if they are not side by side and some share a line all the same.
 fn apart(access: &AccessShape, strides: Strides) -> Option<Strides> {
-    let shares = |by: &Option<i64>| {
-        by.is_some_and(|by| by != 0 && by.unsigned_abs() < u64::from(cost::LINE_BYTES))
-    };
     let is_apart = access.bytes << access.contiguity < cost::SECTOR_BYTES;
-    (is_apart && strides.iter().any(shares)).then_some(strides)
+    (is_apart && strides.iter().any(shares_line)).then_some(strides)
+}
+
+/// Whether elements of this distance, in bytes, share a line.
+fn shares_line(by: &Option<i64>) -> bool {
+    by.is_some_and(|by| by != 0 && by.unsigned_abs() < u64::from(cost::LINE_BYTES))
 }
 
 /// Pointers and mask of an access to memory.
