@@ -150,7 +150,14 @@ impl Writer<'_> {
         self.text.out += &format!("\n)\n.reqntid {}, 1, 1\n", func.cta_threads());
         let bound = match self.options.max_registers {
             Some(most) => Some(RegisterBound::at_most(most, func.cta_threads())),
-            None => RegisterBound::of(func, target, self.stats.predicted_registers),
+            None => {
+                let Stats {
+                    predicted_registers,
+                    needed_registers,
+                    ..
+                } = self.stats;
+                RegisterBound::of(func, target, predicted_registers, needed_registers)
+            }
         };
         if let Some(bound) = bound {
             self.text.out += &format!("{bound}\n");
