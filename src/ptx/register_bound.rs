@@ -45,6 +45,10 @@ const FOUND: u32 = 8;
 /// derivative takes 1.1 times as long as with six.
 const ENOUGH_WARPS: u32 = 20;
 
+/// Warps of a multiprocessor beyond which CTAs of warpgroups are left to the assembler, which refuses some that are to do with 32 registers
+/// (C7602).
+const MANY_WARPS: u32 = 24;
+
 /// Warps of a multiprocessor for which warpgroups are not asked to do with fewer registers: with three CTAs of four warps, which have 168
 /// registers, products and attention take 0.97 to 1.09 times as long as with two.
 const FEW_WARPS: u32 = 16;
@@ -155,9 +159,9 @@ fn of_warpgroups(threads: u32, shared: u32, target: Target, predicted: u32, need
         };
         target.resident(usage)
     };
-    let enough = 32 * ENOUGH_WARPS / threads.max(1);
-    let found = resident(needed.saturating_sub(FOUND)).min(enough);
-    let ctas = resident(needed).max(found);
+    let ctas_of = |warps: u32| 32 * warps / threads.max(1);
+    let found = resident(needed.saturating_sub(FOUND)).min(ctas_of(ENOUGH_WARPS));
+    let ctas = resident(needed).min(ctas_of(MANY_WARPS)).max(found);
     match ctas > resident(predicted) && ctas * threads >= 32 * FEW_WARPS {
         true => ctas,
         false => 1,
@@ -207,7 +211,8 @@ mod tests {
             (128, 16_384, 208, 74, 6),
             (256, 98_832, 197, 107, 2),
             (128, 65_568, 195, 167, 1),
-            (128, 24_576, 100, 100, 1),
+            (128, 24_576, 96, 96, 1),
+            (128, 4_096, 140, 30, 6),
         ] {
             let found = of_warpgroups(threads, shared, Target::SM_90A, predicted, needed);
             assert_eq!(
