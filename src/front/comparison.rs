@@ -124,8 +124,28 @@ impl<'m> Lower<'m> {
                 };
                 Ok(Value::bool(equal == (op == CmpOp::Eq)))
             }
-            op => self.compare(op, a, b),
+            op => match (a, b) {
+                (Value::Tuple(x), Value::Tuple(y))
+                    if host && x.mark.is_none() && y.mark.is_none() =>
+                {
+                    self.compare_in_turn(op, &x.items, &y.items)
+                }
+                _ => self.compare(op, a, b),
+            },
         }
+    }
+
+    /// The order of tuples: that of the first items that differ, or else of their lengths.
+    fn compare_in_turn(&mut self, op: CmpOp, a: &[Value<'m>], b: &[Value<'m>]) -> Res<Value<'m>> {
+        for (x, y) in a.iter().zip(b) {
+            match constant_equal(x, y, true) {
+                Some(true) => {}
+                Some(false) => return self.compare_values(op, x, y),
+                None => return Err(self.not_decided("a comparison of tuples")),
+            }
+        }
+        let [a, b] = [a, b].map(|items| Value::int(items.len() as i128));
+        self.compare(op, &a, &b)
     }
 }
 

@@ -37,6 +37,7 @@ fn scope(path: &str) -> Option<Scope> {
         "triton" => Some(Scope::Triton),
         "math" => Some(Scope::Math),
         "torch" | "numpy" | "itertools" => Some(Scope::Host),
+        "packaging" => Some(Scope::Packaging),
         "builtins" => Some(Scope::Python),
         _ => None,
     }

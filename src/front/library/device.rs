@@ -148,6 +148,7 @@ fn inline_asm<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         Value::Tuple(tuple) => tuple.items.clone(),
         single => vec![single],
     };
+    let (asm, constraints, operands) = immediates(cx, args, (&asm, &constraints), pack, operands)?;
     let mut tensors: Vec<Tensor> = Vec::new();
     let mut shape = Shape::SCALAR;
     for operand in &operands {
@@ -203,6 +204,79 @@ fn inline_asm<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         return Ok(Value::tuple(items));
     }
     Ok(items.into_iter().next().unwrap_or(Value::Poison))
+}
+
+/// Lines, constraints and operands without the numbers that the lines hold: operands with the constraint `n`, one element at a time.
+fn immediates<'m>(
+    cx: &Lower<'m>,
+    args: &Args<'m>,
+    (asm, constraints): (&str, &str),
+    pack: u8,
+    operands: Vec<Value<'m>>,
+) -> Res<(String, String, Vec<Value<'m>>)> {
+    let all: Vec<&str> = constraints.split(',').map(str::trim).collect();
+    let results = all.iter().filter(|c| c.starts_with('=')).count();
+    let is_number = |c: &str| matches!(c, "n" | "i");
+    if pack != 1 || all.len() != results + operands.len() || !all.iter().any(|c| is_number(c)) {
+        return Ok((asm.to_owned(), constraints.to_owned(), operands));
+    }
+    let mut kept: Vec<&str> = all[..results].to_vec();
+    // What stands for each operand in the lines.
+    let mut places: Vec<String> = (0..results).map(|i| format!("${i}")).collect();
+    let mut others = Vec::new();
+    for (constraint, operand) in all[results..].iter().zip(operands) {
+        match (is_number(constraint), &operand) {
+            (true, Value::Const(Const::Int(number))) => places.push(number.to_string()),
+            (true, other) => {
+                let message = format!(
+                    "the constraint `{constraint}` asks for a constant, found {}",
+                    other.describe()
+                );
+                let d = cx.arg_error(args, "args", Code::Constant, message);
+                return Err(d
+                    .help("ask for a register (`r`), or give a constexpr")
+                    .into());
+            }
+            (false, _) => {
+                places.push(format!("${}", kept.len()));
+                kept.push(constraint);
+                others.push(operand);
+            }
+        }
+    }
+    let mut lines = String::with_capacity(asm.len());
+    let mut rest = asm;
+    while let Some(at) = rest.find('$') {
+        lines += &rest[..at];
+        let after = &rest[at + 1..];
+        let (open, inner) = match after.strip_prefix('{') {
+            Some(inner) => (true, inner),
+            None => (false, after),
+        };
+        let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
+        let place = inner[..digits]
+            .parse::<usize>()
+            .ok()
+            .and_then(|n| places.get(n));
+        let end = match open {
+            true => inner.find('}').map(|end| at + 2 + end + 1),
+            false => Some(at + 1 + digits),
+        };
+        match (place, end) {
+            (Some(place), Some(end)) => {
+                lines += place;
+                rest = &rest[end..];
+            }
+            // `$$` is one sign, and anything else is told by who reads the lines.
+            _ => {
+                let width = if after.starts_with('$') { 2 } else { 1 };
+                lines += &rest[at..at + width];
+                rest = &rest[at + width..];
+            }
+        }
+    }
+    lines += rest;
+    Ok((lines, kept.join(","), others))
 }
 
 /// What the IR would refuse is a mistake of the text, told where it stands.

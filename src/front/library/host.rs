@@ -12,6 +12,7 @@ use crate::front::value::{Const, Tuple, Value};
 pub(super) const TRITON: &[Builtin] = rows! { Triton;
     "cdiv"("x y") cdiv;
     "next_power_of_2"("n") next_power_of_2;
+    "constexpr_function"("fn") |_, args| Ok(args.req("fn"));
     // Of the driver, `triton.runtime.driver.active`.
     "get_current_target"("") super::hints::current_target;
     "GPUTarget"("backend arch warp_size") |_, args| {
@@ -46,6 +47,57 @@ pub(super) const HOST: &[Builtin] = rows! { Host;
     "iinfo"("dtype") iinfo;
     "sqrt"("x") |cx, args| math(cx, args, |x| (x >= 0.0).then(|| x.sqrt()));
 };
+
+pub(super) const PACKAGING: &[Builtin] = rows! { Packaging;
+    "parse"("version") version;
+    "Version"("version") version;
+};
+
+/// Numbers of a version that are compared; more are an error.
+const MOST_NUMBERS: usize = 6;
+
+/// A version as a tuple that compares as it does (PEP 440): its numbers, filled up with zeros, and what stands behind them, a release for
+/// development before a first, a second, a last one to be tested, the version itself, and what came after it.
+fn version<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let text = cx.str_arg(args, "version")?.unwrap_or_default();
+    let Some(numbers) = numbers_of(&text) else {
+        let message = format!("the version {text:?} is not understood");
+        let d = cx.arg_error(args, "version", Code::Value, message);
+        return Err(d
+            .help("it is numbers with points, and at most one of .dev, a, b, rc and .post")
+            .into());
+    };
+    Ok(Value::tuple(numbers.into_iter().map(Value::int).collect()))
+}
+
+fn numbers_of(text: &str) -> Option<Vec<i128>> {
+    let text = text.trim().trim_start_matches('v');
+    let text = text.split('+').next()?;
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (release, more) = text.split_at(end.unwrap_or(text.len()));
+    let release = release.strip_suffix('.').unwrap_or(release);
+    let numbers = release.split('.').map(|n| n.parse().ok());
+    let mut numbers: Vec<i128> = numbers.collect::<Option<_>>()?;
+    if numbers.len() > MOST_NUMBERS {
+        return None;
+    }
+    numbers.resize(MOST_NUMBERS, 0);
+    let kinds = [("dev", -4), ("a", -3), ("b", -2), ("rc", -1), ("post", 1)];
+    let (kind, count) = match more {
+        "" => (0, 0),
+        more => kinds.iter().find_map(|&(name, kind)| {
+            let count = more.strip_prefix(name)?;
+            let count = if count.is_empty() {
+                Some(0)
+            } else {
+                count.parse().ok()
+            };
+            Some((kind, count?))
+        })?,
+    };
+    numbers.extend([kind, count]);
+    Some(numbers)
+}
 
 fn cdiv<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let (x, y) = (args.req("x"), args.req("y"));
@@ -163,4 +215,32 @@ fn finfo<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let mut items: Vec<Value<'m>> = [max, -max, tiny, tiny, eps].map(float).into();
     items.push(Value::int(i128::from(scalar.bits())));
     Ok(Value::Tuple(Tuple::new(items, None, names).into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbers_of;
+
+    #[test]
+    fn versions_are_in_order() {
+        let ordered = [
+            "2.10",
+            "3.0.0.dev20250101",
+            "3.0.0a1",
+            "3.0.0b2",
+            "3.0.0rc1",
+            "3",
+            "3.0.0.post1",
+            "3.0.1",
+            "3.2",
+            "3.10.0",
+        ];
+        let found = ordered.map(|text| numbers_of(text).expect(text));
+        assert!(found.is_sorted(), "{found:?}");
+        assert_eq!(numbers_of("v3.0.0+git1234"), numbers_of("3.0"));
+        for text in ["", "three", "3.x", "3.0.0rc", "1.2.3.4.5.6.7", "3.0-beta"] {
+            let known = text == "3.0.0rc";
+            assert_eq!(numbers_of(text).is_some(), known, "{text}");
+        }
+    }
 }

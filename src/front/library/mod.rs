@@ -73,6 +73,8 @@ pub(crate) enum Scope {
     Math,
     /// `torch` and `numpy`: a few constants and types.
     Host,
+    /// Versions of `packaging`.
+    Packaging,
 }
 
 /// A row of the library.
@@ -119,6 +121,7 @@ const TABLES: &[&[Builtin]] = &[
     hints::LANGUAGE,
     host::HOST,
     host::MATH,
+    host::PACKAGING,
     host::TRITON,
     libdevice::ROWS,
     map_elementwise::ROWS,

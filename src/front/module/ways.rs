@@ -156,7 +156,7 @@ impl<'m> Index<'m> {
     }
 
     /// Whether statements run to their end for certain.
-    fn is_sure(&self, body: &[Stmt]) -> bool {
+    fn is_sure(&self, body: &'m [Stmt]) -> bool {
         body.iter().all(|stmt| match stmt {
             Stmt::Import(s) => {
                 let is_linked = |name: &str| self.link(s.range.start(), name).is_some();
@@ -191,11 +191,30 @@ impl<'m> Index<'m> {
         })
     }
 
-    fn is_sure_value(&self, value: &Expr) -> bool {
+    /// Whether an expression is something that the library here has.
+    fn is_of_library(&self, value: &'m Expr) -> bool {
+        let path = self.path_of(value, 1, |name| self.names.get(name).copied());
+        let parts = path.as_ref().and_then(|path| path.rsplit_once('.'));
+        parts.is_some_and(|(module, name)| is_there(module, Some(name)))
+    }
+
+    fn is_sure_value(&self, value: &'m Expr) -> bool {
         match value {
             Expr::Name(name) => self.names.contains_key(name.id.as_str()),
             Expr::Tuple(e) => e.elts.iter().all(|e| self.is_sure_value(e)),
             Expr::List(e) => e.elts.iter().all(|e| self.is_sure_value(e)),
+            Expr::Attribute(_) => self.is_of_library(value),
+            // These take any function.
+            Expr::Call(call) if call.arguments.keywords.is_empty() => {
+                let function = call.func.as_attribute_expr().map(|e| e.attr.as_str());
+                matches!(function, Some("constexpr_function" | "jit"))
+                    && self.is_of_library(&call.func)
+                    && call
+                        .arguments
+                        .args
+                        .iter()
+                        .all(|arg| self.is_sure_value(arg))
+            }
             value => value.is_literal_expr(),
         }
     }
