@@ -5,6 +5,7 @@
 //! ..
 //! #--- in ops                             its folder, if it is not the one that the paths begin in
 //! #--- from vendor                        a folder in which imports begin, if it is not around the file (PYTHONPATH)
+//! #--- without ops/fast                   a module that is missing, which somebody imports all the same
 //! #--- ops/special.py                     what follows is this file
 //! @triton.jit
 //! def erf_like(x): ..
@@ -18,7 +19,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
-use super::links::Linker;
+use super::links::{Linker, Surroundings};
 use super::source;
 use crate::limits::SOURCE_BYTES;
 
@@ -30,6 +31,9 @@ const FOLDER: &str = "in ";
 
 /// What names a folder in which imports begin.
 const ROOT: &str = "from ";
+
+/// What names a module that is missing.
+const WITHOUT: &str = "without ";
 
 /// The folder that paths begin in, where it has to be named.
 const HERE: &str = ".";
@@ -50,6 +54,8 @@ pub(crate) struct Parts<'t> {
     folder: &'t str,
     /// Folders in which imports begin, but for those around a file.
     pub(crate) roots: Vec<String>,
+    /// Modules that are missing.
+    pub(crate) without: Vec<&'t str>,
     pub(crate) others: Vec<Part<'t>>,
 }
 
@@ -60,6 +66,7 @@ impl<'t> Parts<'t> {
             first: 0..text.len(),
             folder: "",
             roots: Vec::new(),
+            without: Vec::new(),
             others: Vec::new(),
         };
         // The lines that stand directly before the next.
@@ -74,8 +81,7 @@ impl<'t> Parts<'t> {
             let is_first = parts.others.is_empty();
             if is_first && ahead.end != at {
                 ahead = at..at;
-                parts.folder = "";
-                parts.roots.clear();
+                parts.forget_folders();
             }
             if name.ends_with(".py") && !name.contains(char::is_whitespace) {
                 match parts.others.last_mut() {
@@ -91,13 +97,21 @@ impl<'t> Parts<'t> {
                 let root = if root == HERE { "" } else { root };
                 parts.roots.push(root.to_owned());
                 ahead.end = end;
+            } else if is_first && let Some(module) = name.strip_prefix(WITHOUT) {
+                parts.without.push(module);
+                ahead.end = end;
             }
         }
         if parts.others.is_empty() {
-            parts.folder = "";
-            parts.roots.clear();
+            parts.forget_folders();
         }
         parts
+    }
+
+    fn forget_folders(&mut self) {
+        self.folder = "";
+        self.roots.clear();
+        self.without.clear();
     }
 
     /// The path of the first file, of which `name` is what users call it.
@@ -136,6 +150,7 @@ impl<'t> Parts<'t> {
 /// ..
 /// #--- in ops                             its folder, if it is not the one that the paths begin in
 /// #--- from vendor                        a folder in which imports begin, if it is not around the file (PYTHONPATH)
+/// #--- without ops/fast                   a module that is missing, which somebody imports all the same
 /// #--- ops/special.py                     what follows is this file
 /// @triton.jit
 /// def erf_like(x): ..
@@ -152,8 +167,16 @@ pub(crate) fn collect(path: &Path, text: &str) -> (String, Vec<String>) {
         Some(path.to_str()?.replace('\\', "/"))
     };
     let roots = std::env::var_os("PYTHONPATH").unwrap_or_default();
-    let roots = std::env::split_paths(&roots).filter(|root| !root.as_os_str().is_empty());
-    let roots = roots.filter_map(|root| Some(whole(&root)?.trim_end_matches('/').to_owned()));
+    let roots = std::env::split_paths(&roots).filter(|_| !roots.is_empty());
+    let roots = roots.filter_map(|root| {
+        let here = Path::new(HERE);
+        let root = if root.as_os_str().is_empty() {
+            here
+        } else {
+            &root
+        };
+        Some(whole(root)?.trim_end_matches('/').to_owned())
+    });
     let roots: Vec<String> = roots.collect();
     let (Some(place), true) = (whole(path), Parts::of(text).others.is_empty()) else {
         return alone();
@@ -169,13 +192,18 @@ pub(crate) fn collect(path: &Path, text: &str) -> (String, Vec<String>) {
         texts.push((path.to_owned(), found.clone()));
         Some((found, 0))
     };
-    let (files, began) = Linker::follow(&place, tree, text.len(), &roots, &mut read);
+    let around = Surroundings {
+        read: &mut read,
+        missing: &mut missing_on_disk,
+    };
+    let (files, began) = Linker::follow(&place, tree, text.len(), &roots, around);
     let needed = |path: &String| {
         let mut links = files.iter().flat_map(|file| file.links.to.values());
         links.any(|link| link.path() == path)
     };
     texts.retain(|(path, _)| needed(path));
-    let began_in: Vec<String> = began.roots.iter().map(|at| format!("{at}/")).collect();
+    let began_in = began.roots.iter().map(|at| format!("{at}/"));
+    let began_in: Vec<String> = began_in.chain(began.missing.iter().cloned()).collect();
     let paths = texts.iter().map(|(path, _)| &**path);
     let paths = paths
         .chain(began_in.iter().map(|at| &**at))
@@ -214,12 +242,58 @@ pub(crate) fn collect(path: &Path, text: &str) -> (String, Vec<String>) {
         let folder = folder.get(root..).filter(|folder| !folder.is_empty());
         line(&format!("{MARK}{ROOT}{}\n", folder.unwrap_or(HERE)));
     }
+    for module in began.missing {
+        line(&format!("{MARK}{WITHOUT}{}\n", &module[root..]));
+    }
     for (path, text) in &texts {
         line(&format!("{MARK}{}\n", &path[root..]));
         line(text);
     }
     let paths = texts.into_iter().map(|(path, _)| path).collect();
     (whole, paths)
+}
+
+/// The path of a module that Python would look for in these folders, in order, and not find: the first that has its package has
+/// `__init__.py` there, and nothing of the name. What is spread over folders, or changes where it is looked for, may be anywhere.
+fn missing_on_disk(folders: &[String], module: &str, is_relative: bool) -> Option<String> {
+    let (first, _) = module.split_once('/').unwrap_or((module, ""));
+    let exists = |path: &str| Path::new(path).exists();
+    let init = |folder: &str| format!("{folder}/__init__.py");
+    let (folder, package) = match is_relative {
+        true => {
+            let folder = folders.first()?;
+            let mut around = Path::new(folder).ancestors().filter_map(Path::to_str);
+            (folder, around.find(|at| exists(&init(at)))?.to_owned())
+        }
+        false => {
+            let mut packages = folders.iter().map(|at| (at, format!("{at}/{first}")));
+            packages.find(|(_, at)| exists(at) || exists(&format!("{at}.py")))?
+        }
+    };
+    let text = std::fs::read_to_string(init(&package)).ok()?;
+    if text.contains("__path__") || text.contains("sys.modules") {
+        return None;
+    }
+    let path = format!("{folder}/{module}");
+    // The first part of the path that is not there: as a folder, a file, or a library.
+    let mut place = package;
+    for part in path
+        .strip_prefix(&*place)?
+        .split('/')
+        .filter(|part| !part.is_empty())
+    {
+        let mut entries = std::fs::read_dir(&place).ok()?;
+        let is_there = entries.any(|entry| {
+            let name = entry.map(|entry| entry.file_name());
+            let name = name.ok().and_then(|name| name.into_string().ok());
+            name.is_none_or(|name| name.split('.').next() == Some(part))
+        });
+        if !is_there {
+            return Some(path);
+        }
+        place = format!("{place}/{part}");
+    }
+    None
 }
 
 /// The text of a file of at most so many bytes that holds no others.

@@ -14,7 +14,7 @@ use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::files::Parts;
 use super::import::Import;
 use super::imported::{Imported, line_starts};
-use super::links::{File, Linker};
+use super::links::{File, Linker, Surroundings};
 use super::lower::{Frame, Lower, Res, Stop};
 use super::module::{Definition, Index, decoration, params};
 use super::names::{closest, did_you_mean};
@@ -139,9 +139,20 @@ impl Module {
                     let range = parts.find(path)?.range.clone();
                     Some((text[range.clone()].to_owned(), range.start))
                 };
+                let mut missing = |folders: &[String], module: &str, _: bool| {
+                    let mut paths = folders.iter().map(|folder| match &**folder {
+                        "" => module.to_owned(),
+                        folder => format!("{folder}/{module}"),
+                    });
+                    paths.find(|path| parts.without.contains(&&**path))
+                };
+                let around = Surroundings {
+                    read: &mut read,
+                    missing: &mut missing,
+                };
                 let files = match parts.others.is_empty() {
                     true => vec![File::new(path, 0..end, Ok(tree))],
-                    false => Linker::follow(&path, tree, end, &parts.roots, &mut read).0,
+                    false => Linker::follow(&path, tree, end, &parts.roots, around).0,
                 };
                 Ok(Module {
                     name: name.to_owned(),

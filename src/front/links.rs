@@ -8,15 +8,15 @@
 //!   of the folders that are given;
 //! - a module is a folder with `__init__.py`, or else a file; what a module does not define may be a module within it.
 //!
-//! Python's own modules, Triton's and torch's are nobody's files. That a module is missing is certain where it should be beside others
-//! of its package.
+//! Absolute imports begin there whoever says them. The first folder that has a package with `__init__.py` of the name hides later ones.
+//! Python's own modules, Triton's and torch's are nobody's files. That a module is missing is for those to tell who see all files.
 
 mod summary;
 
 use std::ops::Range;
 use std::path::Path;
 
-use ruff_python_ast::ModModule;
+use ruff_python_ast::{ModModule, Stmt};
 use ruff_text_size::{TextRange, TextSize};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -73,6 +73,8 @@ pub(crate) struct Links {
     pub(crate) to: FxHashMap<(TextSize, String), Link>,
     /// Places of statements that raise an exception, because there is no such module.
     pub(crate) missing: FxHashSet<TextSize>,
+    /// Places of those that may: a file that they lead to imports what nobody knows, raises something, or lacks the name.
+    pub(crate) unsure: FxHashSet<TextSize>,
 }
 
 /// No place of a statement.
@@ -101,12 +103,24 @@ impl Link {
 /// A dotted name.
 type Chain = Vec<String>;
 
+/// The text of a file, and where it begins in the whole.
+type Read<'r> = &'r mut dyn FnMut(&str) -> Option<(String, usize)>;
+
+/// The path of a module that is missing for certain, of those that it may have in folders, searched in order; of a relative import there is
+/// one folder.
+type Missing<'r> = &'r mut dyn FnMut(&[String], &str, bool) -> Option<String>;
+
+/// What there is beside the first file.
+pub(crate) struct Surroundings<'r> {
+    pub(crate) read: Read<'r>,
+    pub(crate) missing: Missing<'r>,
+}
+
 /// Finds files, one from the other.
 pub(crate) struct Linker<'r> {
     files: Vec<(File, Summary)>,
     known: FxHashMap<String, Option<usize>>,
-    /// The text of a file, and where it begins in the whole.
-    read: &'r mut dyn FnMut(&str) -> Option<(String, usize)>,
+    around: Surroundings<'r>,
     /// Imports that led nowhere: the file, the place, and the module.
     nowhere: Vec<(usize, TextSize, (u32, String))>,
     /// Folders in which absolute imports begin that do not lead to anything around.
@@ -121,6 +135,8 @@ pub(crate) struct Began {
     pub(crate) outermost: Option<String>,
     /// Those of the folders that were given.
     pub(crate) roots: Vec<String>,
+    /// Modules that are missing for certain.
+    pub(crate) missing: Vec<String>,
 }
 
 impl<'r> Linker<'r> {
@@ -131,7 +147,7 @@ impl<'r> Linker<'r> {
         tree: ModModule,
         end: usize,
         roots: &'r [String],
-        read: &'r mut dyn FnMut(&str) -> Option<(String, usize)>,
+        around: Surroundings<'r>,
     ) -> (Vec<File>, Began) {
         let summary = Summary::of(&tree);
         let mut todo: Vec<(usize, Chain)> = Vec::new();
@@ -141,7 +157,7 @@ impl<'r> Linker<'r> {
         let mut linker = Linker {
             files: vec![(first, summary)],
             known: FxHashMap::from_iter([(path.to_owned(), Some(0))]),
-            read,
+            around,
             nowhere: Vec::new(),
             roots,
             began: Began::default(),
@@ -162,26 +178,91 @@ impl<'r> Linker<'r> {
         }
         linker.name_all();
         linker.name_missing();
+        linker.name_unsure();
         let files = linker.files.into_iter().map(|(file, _)| file).collect();
         (files, linker.began)
     }
 
-    /// Says which imports fail for certain: relative ones, and those that begin in a folder that holds other files.
+    /// Says which imports fail for certain.
     fn name_missing(&mut self) {
         for (file, at, (level, name)) in std::mem::take(&mut self.nowhere) {
-            let first = name.split('.').next().unwrap_or_default();
-            let around = folders_around(&self.files[file].0.path);
-            let mut places = around.chain(self.roots.iter().cloned());
-            let is_beside = places.any(|folder| {
-                let gap = if folder.is_empty() { "" } else { "/" };
-                let package = format!("{folder}{gap}{first}/");
-                let mut files = self.files.iter();
-                files.any(|(file, _)| file.path.starts_with(&package))
-            });
-            if level > 0 || is_beside {
+            if level == 0 && is_of_others(&name) {
+                continue;
+            }
+            let folders: Vec<String> = match level {
+                0 => self.places().collect(),
+                level => {
+                    let mut around = folders_around(&self.files[file].0.path);
+                    around.nth(level as usize - 1).into_iter().collect()
+                }
+            };
+            let parts = name.replace('.', "/");
+            let found = (self.around.missing)(&folders, &parts, level > 0);
+            if let Some(path) = found {
                 self.files[file].0.links.missing.insert(at);
+                if !self.began.missing.contains(&path) {
+                    self.began.missing.push(path);
+                }
             }
         }
+    }
+
+    /// Says which imports may fail though their files are there.
+    fn name_unsure(&mut self) {
+        for file in 0..self.files.len() {
+            let links = self.files[file].0.links.to.clone();
+            for ((at, name), link) in links {
+                let Some(other) = self.known.get(link.path()).copied().flatten() else {
+                    continue;
+                };
+                let summary = &self.files[other].1;
+                let has = summary.bindings.contains_key(&name) || !summary.stars.is_empty();
+                let is_there = has || !matches!(link, Link::Member(_));
+                if !is_there || !self.is_plain(other, &mut FxHashSet::default()) {
+                    self.files[file].0.links.unsure.insert(at);
+                }
+            }
+        }
+    }
+
+    /// Whether a file imports at its top level what is known alone, and so do those that its kernels lead to, and raises nothing.
+    fn is_plain(&self, file: usize, seen: &mut FxHashSet<usize>) -> bool {
+        if !seen.insert(file) {
+            return true;
+        }
+        let (data, _) = &self.files[file];
+        let is_own = |name: &str| {
+            let first = name.split('.').next().unwrap_or(name);
+            let inside: Vec<String> = self.places().map(|at| joined(&at, first)).collect();
+            let mut files = self.files.iter();
+            files.any(|(file, _)| {
+                let mut places = inside.iter();
+                places.any(|place| {
+                    let rest = file.path.strip_prefix(&**place);
+                    rest.is_some_and(|rest| rest.starts_with('/') || rest == ".py")
+                })
+            })
+        };
+        let is_known = |name: &str| is_of_others(name) || is_own(name);
+        let mut body = data.tree.body.iter();
+        let is_harmless = body.all(|stmt| match stmt {
+            Stmt::Import(s) => s.names.iter().all(|alias| is_known(alias.name.as_str())),
+            Stmt::ImportFrom(s) => {
+                s.level > 0
+                    || s.module
+                        .as_ref()
+                        .is_some_and(|name| is_known(name.as_str()))
+            }
+            Stmt::Raise(_) => false,
+            _ => true,
+        });
+        let mut next = data.links.to.values();
+        data.broken.is_none()
+            && is_harmless
+            && next.all(|link| {
+                let other = self.known.get(link.path()).copied().flatten();
+                other.is_none_or(|other| self.is_plain(other, seen))
+            })
     }
 
     /// Says which names come by `from module import *`.
@@ -392,32 +473,47 @@ impl<'r> Linker<'r> {
             let from = around.nth(*level as usize - 1)?;
             return self.file(&inside(&from)?);
         }
-        let first = name.split('.').next().unwrap_or_default();
-        let is_of_others = matches!(first, "triton" | "torch" | "numpy" | "")
-            || STANDARD.split_whitespace().any(|other| other == first);
-        if is_of_others {
+        if is_of_others(name) {
             return None;
         }
-        for at in folders_around(&self.files[file].0.path) {
+        let (first, is_inner) = name
+            .split_once('.')
+            .map_or((&**name, false), |(first, _)| (first, true));
+        let places: Vec<String> = self.places().collect();
+        for (i, at) in places.into_iter().enumerate() {
             // The top of the file system holds no packages.
-            let Some(inside) = inside(&at) else { break };
-            if let Some(found) = self.file(&inside) {
-                let is_outer = |known: &String| at.len() < known.len();
-                if self.began.outermost.as_ref().is_none_or(is_outer) {
-                    self.began.outermost = Some(at);
-                }
+            let Some(inside) = inside(&at) else { continue };
+            let found = self.file(&inside);
+            if let Some(found) = found {
+                self.begin_at(i, at);
                 return Some(found);
             }
-        }
-        for root in self.roots {
-            if let Some(found) = self.file(&inside(root)?) {
-                if !self.began.roots.contains(root) {
-                    self.began.roots.push(root.clone());
-                }
-                return Some(found);
+            if is_inner
+                && self
+                    .load(joined(&joined(&at, first), "__init__.py"))
+                    .is_some()
+            {
+                return None;
             }
         }
         None
+    }
+
+    /// The folders in which absolute imports may begin, in order.
+    fn places(&self) -> impl Iterator<Item = String> + use<'r> {
+        folders_around(&self.files[0].0.path).chain(self.roots.iter().cloned())
+    }
+
+    /// Notes that something was found in a folder, by its place among [`Self::places`].
+    fn begin_at(&mut self, place: usize, at: String) {
+        if place < folders_around(&self.files[0].0.path).count() {
+            let is_outer = |known: &String| at.len() < known.len();
+            if self.began.outermost.as_ref().is_none_or(is_outer) {
+                self.began.outermost = Some(at);
+            }
+        } else if !self.began.roots.contains(&at) {
+            self.began.roots.push(at);
+        }
     }
 
     /// The file of a module at a path.
@@ -435,7 +531,7 @@ impl<'r> Linker<'r> {
             return *known;
         }
         let room = self.files.len() < SOURCE_FILES;
-        let found = (self.read)(&path).filter(|_| room);
+        let found = (self.around.read)(&path).filter(|_| room);
         let number = found.map(|(text, start)| {
             let at = start..start + text.len();
             let mut file = File::new(path.clone(), at, source::parse_at(&text, start));
@@ -456,4 +552,19 @@ fn folders_around(path: &str) -> impl Iterator<Item = String> + use<> {
         folder.or((!path.is_empty()).then(String::new))
     };
     std::iter::successors(outer(&path.to_owned()), outer)
+}
+
+/// A path within a folder.
+fn joined(folder: &str, inside: &str) -> String {
+    match folder {
+        "" => inside.to_owned(),
+        folder => format!("{folder}/{inside}"),
+    }
+}
+
+/// Whether a module is Python's own, Triton's, or of those that it stands on.
+fn is_of_others(module: &str) -> bool {
+    let first = module.split('.').next().unwrap_or(module);
+    matches!(first, "triton" | "torch" | "numpy" | "")
+        || STANDARD.split_whitespace().any(|other| other == first)
 }

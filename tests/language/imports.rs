@@ -94,13 +94,14 @@ fn imports_begin_in_folders_that_are_named() {
     assert!(error.is_err_and(|e| e.contains("`b.square` is not in this file")));
 }
 
-/// A module that is not beside the others of its package is missing for certain; elsewhere it may be.
+/// That a module is missing is what the text says; elsewhere it may be.
 #[test]
 fn what_is_imported_instead_is_found() {
     let attempt = |first: &str, exceptions: &str| {
         format!("try:\n    {first}\nexcept {exceptions}:\n    from p.b import square")
     };
-    let others = format!("#--- in p/ops\n#--- p/b.py\n{SQUARE}");
+    let without = "#--- without p/fast\n#--- without p/fast/b\n#--- without p/fast/square\n";
+    let others = format!("#--- in p/ops\n{without}#--- p/b.py\n{SQUARE}");
     for (first, exceptions) in [
         ("from p.fast.b import square", "ImportError"),
         ("from ..fast import square", "ModuleNotFoundError"),
@@ -110,30 +111,128 @@ fn what_is_imported_instead_is_found() {
         ),
         ("import p.fast.square as square", "Exception as e"),
         ("a = 1; from p.fast import square", "ImportError"),
+        (
+            "from p.fast import square",
+            "ValueError:\n    square = 1\nexcept ImportError",
+        ),
     ] {
         let imports = attempt(first, exceptions);
         let ir = lowered(&kernel(&imports, "square(3.0)", &others));
         let ir = ir.unwrap_or_else(|e| panic!("{imports}: {e}"));
         assert!(ir.contains("9.0"), "{imports}: {ir}");
     }
-    for (first, exceptions) in [
-        // It may be installed.
-        ("from q.fast import square", "ImportError"),
-        ("from p.fast import square", "ValueError"),
+    let unknown = others.replace(without, "");
+    for (first, exceptions, others) in [
+        // It may be installed, or be there after all.
+        ("from q.fast import square", "ImportError", &others),
+        ("from p.fast import square", "ImportError", &unknown),
+        ("from p.fast import square", "ValueError", &others),
+        // These may be anything.
+        (
+            "from p.fast import square",
+            "E:\n    square = 1\nexcept ImportError",
+            &others,
+        ),
+        ("from p.fast import square", "(ValueError, a.E)", &others),
         // This one may raise something else.
-        ("a = g(); from p.fast import square", "ImportError"),
+        ("a = g(); from p.fast import square", "ImportError", &others),
     ] {
         let imports = attempt(first, exceptions);
-        let result = lowered(&kernel(&imports, "square(3.0)", &others));
+        let result = lowered(&kernel(&imports, "square(3.0)", others));
         assert!(result.is_err(), "{imports}: {result:?}");
     }
-    // What is there is taken.
-    let both = format!(
-        "{others}#--- p/fast.py\nimport triton\n\n@triton.jit\ndef square(x):\n    return x + 1\n"
+    let own = "class ImportError(Exception): pass\n";
+    let imports = format!(
+        "{own}{}",
+        attempt("from p.fast import square", "ImportError")
     );
-    let imports = attempt("from p.fast import square", "ImportError");
-    let ir = lowered(&kernel(&imports, "square(3.0)", &both)).expect("it is lowered");
-    assert!(ir.contains("4.0"), "{ir}");
+    assert!(lowered(&kernel(&imports, "square(3.0)", &others)).is_err());
+    // What is there is taken, unless it may fail itself.
+    for (top, taken) in [
+        ("import triton\nimport torch.nn, math", true),
+        (
+            "import triton\nfrom p.b import square as other\nfrom . import b",
+            true,
+        ),
+        ("import triton, third_party", false),
+        ("import triton\nfrom third_party.x import y", false),
+        ("import triton\nraise ImportError", false),
+    ] {
+        let fast = format!("{top}\n\n@triton.jit\ndef square(x):\n    return x + 1\n");
+        let both = format!("#--- in p/ops\n#--- p/b.py\n{SQUARE}#--- p/fast.py\n{fast}");
+        let imports = attempt("from p.fast import square", "ImportError");
+        let ir = lowered(&kernel(&imports, "square(3.0)", &both));
+        assert_eq!(
+            ir.as_ref().is_ok_and(|ir| ir.contains("4.0")),
+            taken,
+            "{top}: {ir:?}"
+        );
+        assert_eq!(ir.is_ok(), taken, "{top}");
+    }
+    let imports = attempt("from p.b import cube as square", "ImportError");
+    assert!(lowered(&kernel(&imports, "square(3.0)", &unknown)).is_err());
+}
+
+/// Of a package with `__init__.py` what is not there is missing, be it a folder, a file that is no text or too large, or a library; of
+/// others nothing is certain.
+#[test]
+fn what_is_missing_is_told_by_the_disk() {
+    let text = "import triton\nimport triton.language as tl\ntry:\n    from ours.fast import f\nexcept ImportError:\n    from ours.plain import f\n\n@triton.jit\ndef k(x):\n    tl.store(x, f(2.0))\n";
+    let by = |n: u32| format!("import triton\n\n@triton.jit\ndef f(x):\n    return x * {n}.0\n");
+    for (init, more, stored) in [
+        (Some(""), None, Some("6.0")),
+        (Some("__path__.append('x')"), None, None),
+        (None, None, None),
+        (Some(""), Some(("ours/fast.py", by(4))), Some("8.0")),
+        (
+            Some(""),
+            Some(("ours/fast.py", format!("#--- old.py\n{}", by(4)))),
+            None,
+        ),
+        (
+            Some(""),
+            Some(("ours/fast.cpython-311.so", String::new())),
+            None,
+        ),
+        (Some(""), Some(("ours/fast/inner.py", String::new())), None),
+        (
+            Some(""),
+            Some(("kernels/triton/x.py", String::new())),
+            Some("6.0"),
+        ),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("it has one")).expect("it is made");
+            std::fs::write(path, text).expect("it is written");
+        };
+        write("ours/plain.py", &by(3));
+        if let Some(init) = init {
+            write("ours/__init__.py", init);
+        }
+        if let Some((path, text)) = &more {
+            write(path, text);
+        }
+        write("kernels/k.py", text);
+        let whole = with_imports(&folder.path().join("kernels/k.py"), text);
+        let ir = lowered_as("kernels/k.py", &whole);
+        let found = stored.map(|stored| ir.as_ref().is_ok_and(|ir| ir.contains(stored)));
+        assert!(
+            found.unwrap_or(ir.is_err()),
+            "{init:?} {more:?}: {ir:?}\n{whole}"
+        );
+    }
+}
+
+/// A folder that has the name of a library makes nothing of the library missing.
+#[test]
+fn folders_may_be_called_as_libraries() {
+    let imports = "from ours.plain import h\ntry:\n    from triton.language import maximum as f\nexcept ImportError:\n    from ours.plain import h as f";
+    let others = "#--- in ours/triton\n#--- without triton/language\n#--- ours/plain.py\nimport triton\n\n@triton.jit\ndef h(x, y):\n    return x\n";
+    let ir = lowered(&kernel(imports, "f(h(2.0, 1.0), 5.0)", others)).expect("it is lowered");
+    assert!(ir.contains("maxnum") || ir.contains("5.0"), "{ir}");
+    assert!(!ir.contains("store v0, 2.0"), "{ir}");
 }
 
 #[test]

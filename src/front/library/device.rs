@@ -215,6 +215,9 @@ fn immediates<'m>(
     operands: Vec<Value<'m>>,
 ) -> Res<(String, String, Vec<Value<'m>>)> {
     let all: Vec<&str> = constraints.split(',').map(str::trim).collect();
+    // What the lines change besides stands behind.
+    let clobbers = all.iter().rev().take_while(|c| c.starts_with('~')).count();
+    let (all, clobbers) = all.split_at(all.len() - clobbers);
     let results = all.iter().filter(|c| c.starts_with('=')).count();
     let is_number = |c: &str| matches!(c, "n" | "i");
     if pack != 1 || all.len() != results + operands.len() || !all.iter().any(|c| is_number(c)) {
@@ -226,7 +229,12 @@ fn immediates<'m>(
     let mut others = Vec::new();
     for (constraint, operand) in all[results..].iter().zip(operands) {
         match (is_number(constraint), &operand) {
-            (true, Value::Const(Const::Int(number))) => places.push(number.to_string()),
+            (true, Value::Const(Const::Int(number))) => {
+                places.push(immediate(*number).ok_or_else(|| {
+                    let message = format!("{number} does not fit into 64 bits");
+                    Stop::from(cx.arg_error(args, "args", Code::Value, message))
+                })?)
+            }
             (true, other) => {
                 let message = format!(
                     "the constraint `{constraint}` asks for a constant, found {}",
@@ -259,7 +267,16 @@ fn immediates<'m>(
             .ok()
             .and_then(|n| places.get(n));
         let end = match open {
-            true => inner.find('}').map(|end| at + 2 + end + 1),
+            true if inner[digits..].starts_with('}') => Some(at + 2 + digits + 1),
+            true => {
+                let d = cx.arg_error(
+                    args,
+                    "asm",
+                    Code::Value,
+                    "lines with numbers in them take no modifiers of operands".to_owned(),
+                );
+                return Err(d.help("write `$1` or `${1}`").into());
+            }
             false => Some(at + 1 + digits),
         };
         match (place, end) {
@@ -276,7 +293,18 @@ fn immediates<'m>(
         }
     }
     lines += rest;
+    kept.extend(clobbers);
     Ok((lines, kept.join(","), others))
+}
+
+/// A number as LLVM writes it, which has the 32 bits of Triton's type for it, or 64, and is printed with its sign.
+fn immediate(number: i128) -> Option<String> {
+    let number = match number {
+        0x8000_0000..=0xffff_ffff => i128::from(number as u32 as i32),
+        number if number > i128::from(i64::MAX) => i128::from(u64::try_from(number).ok()? as i64),
+        number => i128::from(i64::try_from(number).ok()?),
+    };
+    Some(number.to_string())
 }
 
 /// What the IR would refuse is a mistake of the text, told where it stands.

@@ -71,11 +71,15 @@ fn version<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 fn numbers_of(text: &str) -> Option<Vec<i128>> {
-    let text = text.trim().trim_start_matches('v');
-    let text = text.split('+').next()?;
+    let text = text.trim();
+    let text = text.strip_prefix('v').unwrap_or(text);
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (release, more) = text.split_at(end.unwrap_or(text.len()));
-    let release = release.strip_suffix('.').unwrap_or(release);
+    let release = match more {
+        "" => release,
+        more if more.starts_with(['d', 'p']) => release.strip_suffix('.')?,
+        _ => release,
+    };
     let numbers = release.split('.').map(|n| n.parse().ok());
     let mut numbers: Vec<i128> = numbers.collect::<Option<_>>()?;
     if numbers.len() > MOST_NUMBERS {
@@ -237,8 +241,20 @@ mod tests {
         ];
         let found = ordered.map(|text| numbers_of(text).expect(text));
         assert!(found.is_sorted(), "{found:?}");
-        assert_eq!(numbers_of("v3.0.0+git1234"), numbers_of("3.0"));
-        for text in ["", "three", "3.x", "3.0.0rc", "1.2.3.4.5.6.7", "3.0-beta"] {
+        assert_eq!(numbers_of("v3.0.0"), numbers_of("3.0"));
+        for text in [
+            "",
+            "three",
+            "3.x",
+            "3.0.0rc",
+            "1.2.3.4.5.6.7",
+            "3.0-beta",
+            "3.0.",
+            "vv3",
+            "3.0+cu128",
+            "3.0.rc1.",
+            "3dev",
+        ] {
             let known = text == "3.0.0rc";
             assert_eq!(numbers_of(text).is_some(), known, "{text}");
         }

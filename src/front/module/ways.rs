@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use ruff_python_ast::{ExceptHandler, Expr, Stmt, StmtTry, WithItem};
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 use rustc_hash::FxHashMap;
 
 use super::{Definition, Index, Param, Unknown, defined_twice, params};
@@ -108,25 +108,43 @@ impl<'m> Index<'m> {
             let is_import = matches!(stmt, Stmt::Import(_) | Stmt::ImportFrom(_));
             is_import && missing.contains(&stmt.start())
         })?;
+        // Whether a handler of this type takes it, if that is certain.
         let takes = |name: &Expr| {
-            let name = name.as_name_expr().map(|name| name.id.as_str());
-            let names = [
-                "ImportError",
-                "ModuleNotFoundError",
-                "Exception",
-                "BaseException",
-            ];
-            name.is_some_and(|name| names.contains(&name))
+            let name = name.as_name_expr().map(|name| name.id.as_str())?;
+            let is_known = !self.names.contains_key(name);
+            match name {
+                "ImportError" | "ModuleNotFoundError" | "Exception" | "BaseException" => {
+                    is_known.then_some(true)
+                }
+                "ValueError"
+                | "TypeError"
+                | "AttributeError"
+                | "RuntimeError"
+                | "KeyError"
+                | "NameError"
+                | "OSError"
+                | "NotImplementedError"
+                | "AssertionError"
+                | "IndexError" => is_known.then_some(false),
+                _ => None,
+            }
         };
-        let mut handlers = s.handlers.iter();
-        let handler = handlers.find_map(|ExceptHandler::ExceptHandler(handler)| {
+        let mut found = None;
+        for ExceptHandler::ExceptHandler(handler) in &s.handlers {
             let is_taken = match handler.type_.as_deref() {
                 None => true,
-                Some(Expr::Tuple(names)) => names.iter().any(takes),
-                Some(name) => takes(name),
+                Some(Expr::Tuple(names)) => {
+                    let taken = names.elts.iter().map(takes);
+                    taken.collect::<Option<Vec<bool>>>()?.contains(&true)
+                }
+                Some(name) => takes(name)?,
             };
-            is_taken.then_some(&*handler.body)
-        })?;
+            if is_taken {
+                found = Some(&*handler.body);
+                break;
+            }
+        }
+        let handler = found?;
         let goes_on = self.is_sure(&s.body[..at]) && !self.leaves(handler);
         goes_on.then_some([&s.body[..at], handler, &s.finalbody])
     }
@@ -159,12 +177,12 @@ impl<'m> Index<'m> {
     fn is_sure(&self, body: &'m [Stmt]) -> bool {
         body.iter().all(|stmt| match stmt {
             Stmt::Import(s) => {
-                let is_linked = |name: &str| self.link(s.range.start(), name).is_some();
+                let is_linked = |name: &str| self.is_linked(s.range.start(), name);
                 let mut names = s.names.iter();
                 names.all(|alias| is_linked(&alias.name) || is_there(&alias.name, None))
             }
             Stmt::ImportFrom(s) => {
-                let is_linked = |name: &str| self.link(s.range.start(), name).is_some();
+                let is_linked = |name: &str| self.is_linked(s.range.start(), name);
                 let module = s.module.as_ref().filter(|_| s.level == 0);
                 let mut names = s.names.iter();
                 names.all(|alias| {
@@ -191,6 +209,12 @@ impl<'m> Index<'m> {
         })
     }
 
+    /// Whether an import leads to a file that is imported without an exception.
+    fn is_linked(&self, at: TextSize, name: &str) -> bool {
+        let is_unsure = self.links.is_some_and(|links| links.unsure.contains(&at));
+        self.link(at, name).is_some() && !is_unsure
+    }
+
     /// Whether an expression is something that the library here has.
     fn is_of_library(&self, value: &'m Expr) -> bool {
         let path = self.path_of(value, 1, |name| self.names.get(name).copied());
@@ -200,7 +224,10 @@ impl<'m> Index<'m> {
 
     fn is_sure_value(&self, value: &'m Expr) -> bool {
         match value {
-            Expr::Name(name) => self.names.contains_key(name.id.as_str()),
+            Expr::Name(name) => {
+                let known = self.names.get(name.id.as_str());
+                known.is_some_and(|d| !matches!(d, Definition::Unknown(_) | Definition::Ways(_)))
+            }
             Expr::Tuple(e) => e.elts.iter().all(|e| self.is_sure_value(e)),
             Expr::List(e) => e.elts.iter().all(|e| self.is_sure_value(e)),
             Expr::Attribute(_) => self.is_of_library(value),
