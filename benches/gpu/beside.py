@@ -25,7 +25,6 @@ from pathlib import Path
 sys.path.insert(1, str(Path(__file__).resolve().parent))
 
 import torch
-import triton
 import triton.language as tl
 from cuda.bindings import driver as cu
 from launch import Kernel, Refused, check
