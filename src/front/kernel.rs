@@ -14,7 +14,7 @@ use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::files::Parts;
 use super::import::Import;
 use super::imported::{Imported, line_starts};
-use super::links::{File, Linker, Surroundings};
+use super::links::{File, Linker, Surroundings, joined};
 use super::lower::{Frame, Lower, Res, Stop};
 use super::module::{Definition, Index, decoration, params};
 use super::names::{closest, did_you_mean};
@@ -140,10 +140,7 @@ impl Module {
                     Some((text[range.clone()].to_owned(), range.start))
                 };
                 let mut missing = |folders: &[String], module: &str, _: bool| {
-                    let mut paths = folders.iter().map(|folder| match &**folder {
-                        "" => module.to_owned(),
-                        folder => format!("{folder}/{module}"),
-                    });
+                    let mut paths = folders.iter().map(|folder| joined(folder, module));
                     paths.find(|path| parts.without.contains(&&**path))
                 };
                 let around = Surroundings {

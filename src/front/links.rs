@@ -209,6 +209,9 @@ impl<'r> Linker<'r> {
 
     /// Says which imports may fail though their files are there.
     fn name_unsure(&mut self) {
+        let harmless: Vec<bool> = (0..self.files.len())
+            .map(|file| self.is_harmless(file))
+            .collect();
         for file in 0..self.files.len() {
             let links = self.files[file].0.links.to.clone();
             for ((at, name), link) in links {
@@ -218,51 +221,55 @@ impl<'r> Linker<'r> {
                 let summary = &self.files[other].1;
                 let has = summary.bindings.contains_key(&name) || !summary.stars.is_empty();
                 let is_there = has || !matches!(link, Link::Member(_));
-                if !is_there || !self.is_plain(other, &mut FxHashSet::default()) {
+                if !is_there || !self.is_plain(other, &harmless, &mut FxHashSet::default()) {
                     self.files[file].0.links.unsure.insert(at);
                 }
             }
         }
     }
 
-    /// Whether a file imports at its top level what is known alone, and so do those that its kernels lead to, and raises nothing.
-    fn is_plain(&self, file: usize, seen: &mut FxHashSet<usize>) -> bool {
+    /// Whether a file is harmless, and so are those that its kernels lead to.
+    fn is_plain(&self, file: usize, harmless: &[bool], seen: &mut FxHashSet<usize>) -> bool {
         if !seen.insert(file) {
             return true;
         }
-        let (data, _) = &self.files[file];
-        let is_own = |name: &str| {
-            let first = name.split('.').next().unwrap_or(name);
-            let inside: Vec<String> = self.places().map(|at| joined(&at, first)).collect();
-            let mut files = self.files.iter();
-            files.any(|(file, _)| {
-                let mut places = inside.iter();
-                places.any(|place| {
-                    let rest = file.path.strip_prefix(&**place);
-                    rest.is_some_and(|rest| rest.starts_with('/') || rest == ".py")
-                })
-            })
-        };
-        let is_known = |name: &str| is_of_others(name) || is_own(name);
-        let mut body = data.tree.body.iter();
-        let is_harmless = body.all(|stmt| match stmt {
-            Stmt::Import(s) => s.names.iter().all(|alias| is_known(alias.name.as_str())),
-            Stmt::ImportFrom(s) => {
-                s.level > 0
-                    || s.module
-                        .as_ref()
-                        .is_some_and(|name| is_known(name.as_str()))
-            }
-            Stmt::Raise(_) => false,
-            _ => true,
-        });
-        let mut next = data.links.to.values();
-        data.broken.is_none()
-            && is_harmless
+        let mut next = self.files[file].0.links.to.values();
+        harmless[file]
             && next.all(|link| {
                 let other = self.known.get(link.path()).copied().flatten();
-                other.is_none_or(|other| self.is_plain(other, seen))
+                other.is_none_or(|other| self.is_plain(other, harmless, seen))
             })
+    }
+
+    /// Whether a file imports at its top level what is known alone, and raises nothing.
+    fn is_harmless(&self, file: usize) -> bool {
+        let data = &self.files[file].0;
+        let is_known = |name: &str| is_of_others(name) || self.is_own(name);
+        let mut body = data.tree.body.iter();
+        data.broken.is_none()
+            && body.all(|stmt| match stmt {
+                Stmt::Import(s) => s.names.iter().all(|alias| is_known(alias.name.as_str())),
+                Stmt::ImportFrom(s) => {
+                    s.level > 0
+                        || s.module
+                            .as_ref()
+                            .is_some_and(|name| is_known(name.as_str()))
+                }
+                Stmt::Raise(_) => false,
+                _ => true,
+            })
+    }
+
+    /// Whether there are files of a module, or beside it in its package.
+    fn is_own(&self, module: &str) -> bool {
+        let first = module.split('.').next().unwrap_or(module);
+        self.places().any(|at| {
+            let place = joined(&at, first);
+            self.files.iter().any(|(file, _)| {
+                let rest = file.path.strip_prefix(&*place);
+                rest.is_some_and(|rest| rest.starts_with('/') || rest == ".py")
+            })
+        })
     }
 
     /// Says which names come by `from module import *`.
@@ -464,9 +471,8 @@ impl<'r> Linker<'r> {
         let is_absolute = Path::new(&self.files[0].0.path).is_absolute();
         let inside = |folder: &str| match (folder, &*parts) {
             ("", _) if is_absolute => None,
-            ("", parts) => Some(parts.to_owned()),
             (folder, "") => Some(folder.to_owned()),
-            (folder, parts) => Some(format!("{folder}/{parts}")),
+            (folder, parts) => Some(joined(folder, parts)),
         };
         if *level > 0 {
             let mut around = folders_around(&self.files[file].0.path);
@@ -555,7 +561,7 @@ fn folders_around(path: &str) -> impl Iterator<Item = String> + use<> {
 }
 
 /// A path within a folder.
-fn joined(folder: &str, inside: &str) -> String {
+pub(crate) fn joined(folder: &str, inside: &str) -> String {
     match folder {
         "" => inside.to_owned(),
         folder => format!("{folder}/{inside}"),
