@@ -160,7 +160,12 @@ pub(super) fn ring_layouts(
                 })
                 .collect();
             let readers: Vec<&LinearLayout> = readers.iter().map(|reader| &**reader).collect();
-            let layout = swizzle::layout(buffer.elem.bytes(), writer, &readers, choices);
+            let is_copied = accesses(slot).any(|data| data.op == TileOp::AsyncCopy);
+            let choose = match is_copied || !quad_pairs.is_empty() {
+                true => swizzle::layout,
+                false => swizzle::layout_of_stored,
+            };
+            let layout = choose(buffer.elem.bytes(), writer, &readers, choices);
             layouts.insert(slot, Rc::new(layout));
         }
     }

@@ -207,7 +207,9 @@ pub fn trips(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips
 pub fn trips_of_runs(layout: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> Trips {
     let run = runs_first(layout, offsets, elem_bytes).run;
     let (count, bytes) = (layout.num_registers() >> run, elem_bytes << run);
-    let each = count * (bytes << LOG2_LANES).div_ceil(LINE);
+    // Lanes that access the same place are served by one trip.
+    let places = gf2::rank(layout.columns(HwDim::Lane));
+    let each = count * (bytes << places).div_ceil(LINE);
     Trips {
         instructions: count,
         wavefronts: each << conflicts_of_runs(layout, offsets, bytes),
@@ -307,6 +309,36 @@ pub fn layout(
     best.unwrap_or_else(|| named::shared_row_major(shape))
 }
 
+/// The layout of a block that threads store run by run, and so with rows along any dimension: the usual one, or that of another
+/// dimension if a warp takes three quarters of the trips or fewer to store the block and to read it.
+///
+/// Threads that stand along the other dimension than the neighbours that they hold would store words in few banks: 32 rows of 64 bytes
+/// (a convolution over channels, 32 x 32 x 32, of which a thread loads two channels of one pixel) take four trips a word, and two for two
+/// halves apart.
+pub fn layout_of_stored(
+    elem_bytes: u32,
+    writer: &LinearLayout,
+    readers: &[&LinearLayout],
+    choices: &mut Choices,
+) -> LinearLayout {
+    let usual = layout(elem_bytes, writer, readers, choices);
+    let all_trips = |layout: &LinearLayout| {
+        let offsets = Offsets::new(layout, elem_bytes)?;
+        let reads = readers.iter().map(|r| trips(r, &offsets, elem_bytes));
+        let stores = trips_of_runs(writer, &offsets, elem_bytes);
+        let all = reads.chain([stores]);
+        Some(all.map(|trips| trips.wavefronts).sum::<u32>())
+    };
+    let (shape, inner) = (writer.shape(), inner_dim(writer));
+    let others = (0..shape.rank()).filter(|&dim| dim != inner && shape.extent(dim) > 1);
+    let others = others.flat_map(|dim| candidates(shape, dim, elem_bytes));
+    let others = others.filter_map(|layout| Some((all_trips(&layout)?, layout)));
+    let best = others.min_by_key(|&(trips, _)| trips);
+    let most = all_trips(&usual);
+    best.filter(|&(trips, _)| most.is_some_and(|most| 4 * trips <= 3 * most))
+        .map_or(usual, |(_, layout)| layout)
+}
+
 /// The dimension along which the threads of a layout hold neighbours, or else stand side by side.
 pub fn inner_dim(layout: &LinearLayout) -> usize {
     let shape = layout.shape();
@@ -391,6 +423,36 @@ mod tests {
         let (instructions, wavefronts) = found(&rows);
         assert_eq!(instructions, 32);
         assert!(wavefronts >= 4 * 32, "{wavefronts}");
+    }
+
+    /// Two channels of one pixel in each thread, by 32 pixels: rows of pixels take half of the trips. Where neighbours are loaded
+    /// together nothing changes.
+    #[test]
+    fn rows_run_where_stores_are_free_of_conflicts() {
+        use crate::ir::attrs::MmaUnit;
+        use crate::layout::matrix::{accumulators, operand};
+        let shape = Shape::new(&[32, 32]).expect("powers of two");
+        let sum = &accumulators(shape, MmaUnit::F16, 4)[0];
+        let reader = operand(sum, MmaUnit::F16, shape, true).expect("an operand");
+        let across = "{reg=[1,8,16], lane=[32,64,128,256,512], warp=[2,4]}";
+        let across = LinearLayout::parse(across, shape).expect("a layout");
+        let along = named::coalesced(shape, &[1, 0], 8, 4).expect("a layout");
+        for (writer, turns) in [(across, true), (along, false)] {
+            let usual = layout(2, &writer, &[&reader], &mut Choices::none());
+            let found = layout_of_stored(2, &writer, &[&reader], &mut Choices::none());
+            assert_eq!(found != usual, turns, "{writer}");
+            let stores = |layout: &LinearLayout| {
+                let offsets = Offsets::new(layout, 2).expect("a place for each element");
+                let reads = trips(&reader, &offsets, 2);
+                (
+                    trips_of_runs(&writer, &offsets, 2).wavefronts,
+                    reads.wavefronts,
+                )
+            };
+            if turns {
+                assert_eq!((stores(&usual), stores(&found)), ((16, 8), (8, 8)));
+            }
+        }
     }
 
     #[test]
