@@ -77,6 +77,7 @@ use crate::tile::promote::{Programs, Promotion, Refusal, holds_small_boxes, prom
 use crate::tile::resources::ResourcePlan;
 use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::settle_asserts::settle_asserts;
+use crate::tile::settle_comparisons::settle_comparisons;
 use crate::tile::share_counters::share_counters;
 use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
@@ -493,6 +494,11 @@ fn clean_passes(
     eliminate_dead_code(func);
     watch.tile("eliminate_dead_code", func)?;
 
+    if settle_comparisons(func) > 0 {
+        watch.tile("settle_comparisons", func)?;
+        clean_again(func);
+        watch.tile("eliminate_dead_code_of_comparisons", func)?;
+    }
     if split_quotients(func) > 0 {
         watch.tile("split_quotients", func)?;
         clean_again(func);

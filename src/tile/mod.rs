@@ -35,6 +35,7 @@ pub mod promote;
 pub mod resources;
 pub mod rotate_loops;
 pub mod settle_asserts;
+pub mod settle_comparisons;
 pub mod share_counters;
 pub mod share_operands;
 pub mod simplify;
