@@ -85,6 +85,7 @@ pub(crate) struct Counted {
     /// It is known to have an iteration.
     runs: bool,
     stages: Option<u8>,
+    copies: Option<u8>,
 }
 
 /// The counter of a run-time loop that has ended.
@@ -262,6 +263,7 @@ impl<'m> Lower<'m> {
             down,
             runs,
             stages: range.stages,
+            copies: range.copies,
         })
     }
 
@@ -328,6 +330,7 @@ impl<'m> Lower<'m> {
                     let mut data = InstData::new(TileOp::For, &args);
                     data.attrs
                         .extend(counted.stages.map(make::stages) as Option<Attr>);
+                    data.attrs.extend(counted.copies.map(make::unroll));
                     data.blocks.push(BlockCall::region(block));
                     lower.b.switch_to(at);
                     let inst = lower.b.inst(data, &[]);

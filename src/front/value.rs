@@ -193,6 +193,8 @@ pub(crate) struct RangeValue<'m> {
     /// Unrolled: the counter is a constant.
     pub(crate) unroll: bool,
     pub(crate) stages: Option<u8>,
+    /// How often what the loop repeats is to be written out.
+    pub(crate) copies: Option<u8>,
 }
 
 impl<'m> Value<'m> {

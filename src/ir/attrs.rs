@@ -411,6 +411,8 @@ attrs! {
     Tree tree: List;
     /// Stages of a software pipeline.
     Stages stages: u8;
+    /// How often what a loop repeats is written out.
+    Unroll unroll: u8;
     /// Special register.
     Reg reg: SpecialReg;
     /// Where each element comes from.

@@ -26,6 +26,9 @@ pub(super) const LANGUAGE: &[Builtin] = rows! { Language;
     "cuda_capability_geq"("major; minor") capability;
 };
 
+/// Most copies of what a loop repeats.
+const MOST_COPIES: u8 = 128;
+
 /// The target that the kernel is compiled for.
 pub(super) fn current_target<'m>(cx: &mut Lower<'m>, _: &Args<'m>) -> Res<Value<'m>> {
     let arch = Value::int(i128::from(cx.target.sm));
@@ -71,21 +74,26 @@ pub(super) fn range<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     ] {
         cx.bool_arg(args, name, false)?;
     }
-    cx.int_arg(args, "loop_unroll_factor")?;
-    let stages = match stages {
-        None | Some(0) => None,
-        Some(n @ 1..=32) => Some(n as u8),
-        Some(n) => {
-            let message = format!("a loop has 1 to 32 stages, not {n}");
-            return Err(cx.error(Code::Value, message).into());
-        }
+    let copies = cx.int_arg(args, "loop_unroll_factor")?;
+    let between = |number: Option<i128>, most: u8, what: &str| match number {
+        None | Some(0) => Ok(None),
+        Some(n) => match u8::try_from(n).ok().filter(|n| (1..=most).contains(n)) {
+            Some(n) => Ok(Some(n)),
+            None => {
+                let message = format!("a loop {what}, not {n}");
+                Err(cx.error(Code::Value, message))
+            }
+        },
     };
+    let stages = between(stages, 32, "has 1 to 32 stages")?;
+    let copies = between(copies, MOST_COPIES, "repeats 1 to 128 copies")?;
     let range = RangeValue {
         start,
         stop,
         step,
         unroll: false,
         stages,
+        copies: copies.filter(|&n| 1 < n),
     };
     Ok(Value::Range(range.into()))
 }
@@ -98,6 +106,7 @@ fn static_range<'m>(_cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         step,
         unroll: true,
         stages: None,
+        copies: None,
     };
     Ok(Value::Range(range.into()))
 }
