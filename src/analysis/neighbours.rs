@@ -1,7 +1,11 @@
 //! Which elements of a block stand side by side where it comes from.
 
+use cranelift_entity::EntitySet;
+use smallvec::{SmallVec, smallvec};
+
 use super::axis::Axis;
 use crate::ir::attrs::Attrs;
+use crate::ir::dfg::ValueDef;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::TileFunction;
@@ -28,6 +32,98 @@ pub fn runs(func: &TileFunction, axis: &Axis, ptr: Value, dim: usize) -> u8 {
         });
     let whole = offset.map_or(run.clone(), |offset| run.max(&offset));
     axis.capped(&whole, u8::MAX)
+}
+
+/// How deep expressions are followed.
+const MAX_DEPTH: u32 = 100;
+
+/// Exponent of the largest power of two that is looked for in distances, as launches look at arguments.
+const MOST_DIVISIBLE: u8 = 4;
+
+/// For each dimension of a block of addresses the exponent of a power of two, up to 16, that divides the numbers of elements by which
+/// addresses move along it, where these are parts of sums of their own (`pixel * s + channel * t`).
+///
+/// Of two strides that nobody knows the one that is a multiple of less is likely the nearer: strides of a tensor without gaps are multiples
+/// of those within.
+pub fn divisors_of_strides(func: &TileFunction, axis: &Axis, ptr: Value) -> SmallVec<[u8; 4]> {
+    let rank = func.dfg.ty(ptr).shape.rank();
+    let mut strides = DivisorsOfStrides {
+        func,
+        axis,
+        found: smallvec![MOST_DIVISIBLE; rank],
+        seen: EntitySet::new(),
+    };
+    let dims: SmallVec<[usize; 4]> = (0..rank).collect();
+    strides.follow(ptr, &dims, MAX_DEPTH);
+    strides.found
+}
+
+struct DivisorsOfStrides<'a> {
+    func: &'a TileFunction,
+    axis: &'a Axis,
+    found: SmallVec<[u8; 4]>,
+    seen: EntitySet<Value>,
+}
+
+impl DivisorsOfStrides<'_> {
+    /// Looks at a part of a sum, of which the dimensions are those of the addresses.
+    fn follow(&mut self, value: Value, dims: &[usize], depth: u32) {
+        let func = self.func;
+        let Some(depth) = depth.checked_sub(1) else {
+            return;
+        };
+        if !self.seen.insert(value) {
+            return;
+        }
+        let ValueDef::Result(inst, _) = func.dfg.values[value].def else {
+            if let Some(first) = carried_first(func, value) {
+                self.follow(first, dims, depth);
+            }
+            return;
+        };
+        let data = &func.dfg.insts[inst];
+        match data.op {
+            TileOp::Splat | TileOp::Const => {}
+            TileOp::Addptr | TileOp::Iadd | TileOp::Isub => {
+                data.args
+                    .iter()
+                    .for_each(|&arg| self.follow(arg, dims, depth));
+            }
+            TileOp::Sext | TileOp::Zext | TileOp::Itrunc | TileOp::Broadcast => {
+                self.follow(data.args[0], dims, depth);
+            }
+            TileOp::Select => self.follow(data.args[1], dims, depth),
+            TileOp::ExpandDims => {
+                let added = data.axis().map_or(0, |&axis| usize::from(axis));
+                let left = dims.iter().enumerate().filter(|&(at, _)| at != added);
+                let left: SmallVec<[usize; 4]> = left.map(|(_, &dim)| dim).collect();
+                self.follow(data.args[0], &left, depth);
+            }
+            _ => {
+                let shape = func.dfg.ty(value).shape;
+                let mut moving = (0..shape.rank()).filter(|&dim| shape.extent(dim) > 1);
+                if let (Some(dim), None) = (moving.next(), moving.next()) {
+                    let mut all = (1..=MOST_DIVISIBLE).rev();
+                    let divisor = all.find(|&exponent| self.axis.divides(value, exponent));
+                    let found = &mut self.found[dims[dim]];
+                    *found = divisor.unwrap_or(0).min(*found);
+                }
+            }
+        }
+    }
+}
+
+/// What a loop carries at its beginning, of a parameter of its body.
+pub(super) fn carried_first(func: &TileFunction, value: Value) -> Option<Value> {
+    let ValueDef::Param(block, index) = func.dfg.values[value].def else {
+        return None;
+    };
+    let mut loops = func.insts_with(TileOp::For);
+    let (_, inst) = loops.find(|&(_, inst)| func.regions(inst).any(|body| body == block))?;
+    func.dfg.insts[inst]
+        .args
+        .get(usize::from(index) + 2)
+        .copied()
 }
 
 /// The dimension along which neighbours of a block stand side by side in memory, or in the ring that it is loaded from, through changes of

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use super::constants::signed;
+use super::neighbours::carried_first;
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::ValueDef;
 use crate::ir::entities::Value;
@@ -73,12 +74,8 @@ impl<'a> AllStrides<'a> {
         let inst = match func.dfg.values[value].def {
             ValueDef::Result(inst, _) => inst,
             // A pointer that a loop moves on keeps the distances that it had in front of the loop.
-            ValueDef::Param(block, index) => {
-                let mut loops = func.insts_with(TileOp::For);
-                let (_, inst) =
-                    loops.find(|&(_, inst)| func.regions(inst).any(|region| region == block))?;
-                let first = func.dfg.insts[inst].args.get(usize::from(index) + 2)?;
-                return Some(self.follow(*first, depth));
+            ValueDef::Param(..) => {
+                return Some(self.follow(carried_first(func, value)?, depth));
             }
         };
         let data = &func.dfg.insts[inst];

@@ -20,7 +20,7 @@ use super::cost::{self, AccessShape};
 use super::graph::{Need, Node};
 use crate::analysis::atomic::widest_atomic;
 use crate::analysis::axis::Axis;
-use crate::analysis::neighbours::runs;
+use crate::analysis::neighbours::{divisors_of_strides, runs};
 use crate::analysis::strides::{AllStrides, Strides};
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
@@ -264,15 +264,20 @@ impl Assignment {
     ) -> (Memory, AccessShape) {
         let shape = func.dfg.ty(ptr).shape;
         let mut order: DimOrder = (0..shape.rank()).rev().collect();
-        // Stable: dimensions of equal contiguity keep the last one first, but for one whose elements share lines.
         let lengths: SmallVec<[u8; 4]> = (0..shape.rank())
             .map(|dim| runs(func, axis, ptr, dim))
             .collect();
-        order.sort_by_key(|&dim| {
+        // Stable: dimensions of equal contiguity keep the last one first, but for one whose elements share lines or seem to be nearer.
+        let key = |dim: usize| {
             let first = strides.get(shape.bit_offset(dim) as usize);
             let is_far = lengths[dim] > 0 || !first.is_some_and(shares_line);
             (std::cmp::Reverse(lengths[dim]), is_far)
-        });
+        };
+        order.sort_by_key(|&dim| key(dim));
+        if order.len() > 1 && key(order[0]) == key(order[1]) {
+            let divisors = divisors_of_strides(func, axis, ptr);
+            order.sort_by_key(|&dim| (key(dim), divisors[dim]));
+        }
         let dim = order[0];
         // Whatever the layout is in the end, what accesses along any dimension rest on has been asked for.
         let width = |dim: usize| {
