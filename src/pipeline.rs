@@ -730,7 +730,11 @@ fn machine_code(
     let choices = |site| Choices::new(options.diversity, site);
     let mut code = select(thread, target)?;
     watch.machine("select", MachineCode::virtual_registers(&code));
-    schedule(&mut code, choices(ChoiceSite::Order));
+    let most = Target::most_registers(thread.cta_threads());
+    let most = options
+        .max_registers
+        .map_or(most, |bound| most.min(u32::from(bound)));
+    schedule(&mut code, most, choices(ChoiceSite::Order));
     watch.machine("schedule", MachineCode::virtual_registers(&code));
     let program = CodeProgram(&code);
     let allocation = regalloc::allocate(&program, choices(ChoiceSite::Registers));

@@ -121,6 +121,30 @@ pub(crate) fn reads_shared(inst: &MInst) -> bool {
     inst.op.info().group == InstGroup::Load && is_shared(inst.modifier)
 }
 
+/// Whether an instruction only loads from memory that is not shared, so that it can wait until something orders or changes that.
+pub(crate) fn reads_global(inst: &MInst) -> bool {
+    let waits = |modifier| {
+        matches!(
+            modifier,
+            Modifier::Memory(access) if access.space == AddressSpace::Global && !access.volatile
+        )
+    };
+    inst.op.info().group == InstGroup::Load && waits(inst.modifier)
+}
+
+/// Whether loads from memory that is not shared must not move behind an instruction that stays where it is.
+pub(crate) fn orders_global(inst: &MInst) -> bool {
+    match inst.op.info().group {
+        InstGroup::Matrix => false,
+        InstGroup::Load => matches!(inst.modifier, Modifier::Memory(access) if access.volatile),
+        InstGroup::Store => !matches!(
+            inst.modifier,
+            Modifier::Memory(access) if access.space == AddressSpace::Shared
+        ),
+        _ => !is_pure(inst),
+    }
+}
+
 /// Whether reads of shared memory must not move behind an instruction that stays where it is.
 pub(crate) fn orders_shared(inst: &MInst) -> bool {
     match inst.op.info().group {

@@ -67,7 +67,7 @@ fn scaled_row() -> ThreadFunction {
 fn ordered(func: &ThreadFunction) -> (MachineFunction, MachineFunction) {
     let before = select::select(func, Target::SM_80).expect("the kernel is selected");
     let mut after = before.clone();
-    schedule(&mut after, Choices::none());
+    schedule(&mut after, 255, Choices::none());
     (before, after)
 }
 
