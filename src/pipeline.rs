@@ -26,6 +26,7 @@ use crate::ir::ops::TileOp;
 use crate::layout::assign::{LayoutStats, assign_layouts};
 use crate::machine::allocator_view::CodeProgram;
 use crate::machine::listing::MachineCode;
+use crate::machine::remake_predicates::remake_predicates;
 use crate::machine::schedule::schedule;
 use crate::machine::select::select;
 use crate::ptx;
@@ -736,6 +737,9 @@ fn machine_code(
         .map_or(most, |bound| most.min(u32::from(bound)));
     schedule(&mut code, most, choices(ChoiceSite::Order));
     watch.machine("schedule", MachineCode::virtual_registers(&code));
+    if remake_predicates(&mut code, most) > 0 {
+        watch.machine("remake_predicates", MachineCode::virtual_registers(&code));
+    }
     let program = CodeProgram(&code);
     let allocation = regalloc::allocate(&program, choices(ChoiceSite::Registers));
     if options.verify_passes {

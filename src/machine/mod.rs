@@ -13,6 +13,7 @@ pub(crate) mod function;
 pub(crate) mod inst;
 pub mod listing;
 pub(crate) mod print;
+pub(crate) mod remake_predicates;
 pub(crate) mod schedule;
 pub(crate) mod select;
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod ops;
 #[path = "../../../tests/common/ptxas.rs"]
 mod ptxas;
 mod reference;
+mod scarce;
 mod schedule;
 mod touches;
 mod warpgroups;
