@@ -165,8 +165,10 @@ fn inline_asm<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         };
         inputs.push(cx.broadcast_to(t, shape)?.value);
     }
-    let mut results: Vec<(Ty, TileType)> = Vec::new();
-    for ty in &types {
+    let mut results: Vec<(Ty, Ty, TileType)> = Vec::new();
+    let outputs = constraints.split(',').map(str::trim);
+    let outputs: Vec<&str> = outputs.filter(|c| c.starts_with('=')).collect();
+    for (i, ty) in types.iter().enumerate() {
         let ty = match ty {
             Value::Type(t) if t.shape.is_none() => t.ty,
             other => {
@@ -176,29 +178,36 @@ fn inline_asm<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         };
         let held = match ty {
             Ty::Num(DType::Int1) => Ty::Num(DType::Int8),
+            // A register of fewer bits is widened, without a sign, as LLVM does.
+            Ty::Num(number) if number.is_int() && pack == 1 => {
+                match (outputs.get(i), number.bits()) {
+                    (Some(&("=r" | "=&r")), 64) => Ty::Num(DType::Uint32),
+                    (Some(&("=h" | "=&h")), 32 | 64) => Ty::Num(DType::Uint16),
+                    _ => ty,
+                }
+            }
             ty => ty,
         };
-        results.push((ty, cx.tile_type(held, shape)?));
+        results.push((ty, held, cx.tile_type(held, shape)?));
     }
-    let given: Vec<TileType> = results.iter().map(|r| r.1).collect();
+    let given: Vec<TileType> = results.iter().map(|r| r.2).collect();
     check_asm(cx, args, (&asm, &constraints), pack, &inputs, &given)?;
     let values = cx.b.inline_ptx(&inputs, (&asm, &constraints), pack, &given);
     if pure {
         cx.b.with(make::pure(Flag));
     }
     let mut items = Vec::new();
-    for (&value, &(ty, _)) in values.iter().zip(&results) {
-        items.push(match ty {
-            Ty::Num(DType::Int1) => {
-                let byte = Tensor {
-                    value,
-                    ty: Ty::Num(DType::Int8),
-                    shape,
-                };
-                Value::Tensor(cx.is_nonzero(byte)?)
-            }
-            ty => cx.block(value, ty),
-        });
+    for (&value, &(ty, held, _)) in values.iter().zip(&results) {
+        let result = Tensor {
+            value,
+            ty: held,
+            shape,
+        };
+        items.push(Value::Tensor(match ty {
+            Ty::Num(DType::Int1) => cx.is_nonzero(result)?,
+            ty if ty != held => cx.cast(result, ty, Rounding::Nearest)?,
+            _ => result,
+        }));
     }
     if several {
         return Ok(Value::tuple(items));

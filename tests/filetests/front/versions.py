@@ -33,6 +33,15 @@ def choose(x, out, N: tl.constexpr, MASK: tl.constexpr):
     tl.store(out + i, larger(both, 1) + 100)
 
 
+# What is given in a register of fewer bits is widened without a sign.
+# run: widened "*i32, *i64, 8" : grid(1) x=i32[8] iota(-4) out=i64[8] poison ; expect out = [4294967292,4294967293,4294967294,4294967295,0,1,2,3]
+@triton.jit
+def widened(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i).to(tl.int64)
+    tl.store(out + i, tl.inline_asm_elementwise("cvt.u32.u64 $0, $1;", "=r, l", [v], dtype=tl.int64, is_pure=True, pack=1))
+
+
 # A number from 2^31 on has the sign that it has as an i32, also in lines of 64 bits.
 # run: signs "*i32, *i64, 8" : grid(1) x=i32[8] iota(-8) out=i64[8] poison ; expect out = [-8,-7,-6,-5,-4,-3,-2,-1]
 @triton.jit
@@ -50,9 +59,9 @@ def no_number(out, n):
 
 # == error no_number "*i32, i32"
 # error[F12]: the constraint `n` asks for a constant, found a scalar i32
-#   --> versions.py:48:72
+#   --> versions.py:57:72
 #    |
-# 48 |     tl.store(out, tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,n", [n], dtype=tl.int32, is_pure=True, pack=1))
+# 57 |     tl.store(out, tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,n", [n], dtype=tl.int32, is_pure=True, pack=1))
 #    |                                                                        ^^^
 #    |
 # help: ask for a register (`r`), or give a constexpr
