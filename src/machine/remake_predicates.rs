@@ -12,8 +12,9 @@
 //! norm over one row of 41,000 numbers that no alignment is known of took 2.2 times as long as with all loads of an iteration
 //! under way (ptxas 13.0, H200).
 //!
-//! This is done in loops, where such waits add up. What a predicate is made of is numbers that are there anyway, or that are made again as well; of others a few may be kept for it.
-//! Each read and write is looked at a fixed number of times, and a predicate is made of a bounded number of instructions.
+//! This is done in loops, where such waits add up. What a predicate is made of is numbers that are there anyway, or that are made again
+//! as well; of others a few may be kept for it. Each read and write is looked at a fixed number of times, and a predicate is made of a
+//! bounded number of instructions.
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::FxHashMap;
