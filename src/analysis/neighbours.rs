@@ -181,3 +181,54 @@ fn along(func: &TileFunction, axis: &Axis, pointer: Value, least: u8) -> Option<
         .max()?;
     (least <= longest.0).then_some(longest.1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::divisors_of_strides;
+    use crate::analysis::axis::Axis;
+    use crate::ir::ops::TileOp;
+    use crate::text::parse::parse_tile;
+
+    /// Weights by channels in and out, with a stride of which nothing is known and one that is a multiple of 16: which dimension is which
+    /// is kept through sums, shapes and a loop that moves the pointers on.
+    #[test]
+    fn strides_that_are_multiples_of_less_are_told_apart() {
+        let of = |[rows, columns]: [&str; 2]| {
+            let text = format!(
+                "kernel @k(v0: ptr<f16>, v1: i32, v2: i32 {{divisible = 16}}) warps(1) {{
+                block0:
+                    v3 = arange {{start = 0}} : i32[32]
+                    v4 = splat {rows} : i32[32]
+                    v5 = imul v3, v4 : i32[32]
+                    v6 = expand_dims v5 {{axis = 1}} : i32[32,1]
+                    v7 = broadcast v6 : i32[32,32]
+                    v8 = splat {columns} : i32[32]
+                    v9 = imul v3, v8 : i32[32]
+                    v10 = splat v0 : ptr<f16>[32]
+                    v11 = addptr v10, v9 : ptr<f16>[32]
+                    v12 = expand_dims v11 {{axis = 0}} : ptr<f16>[1,32]
+                    v13 = broadcast v12 : ptr<f16>[32,32]
+                    v14 = addptr v13, v7 : ptr<f16>[32,32]
+                    v15 = const {{value = 0}} : i32
+                    v16 = const {{value = 1}} : i32
+                    v17 = const {{value = 64}} : i32[32,32]
+                    v18 = for v15, v1, v16, v14 : ptr<f16>[32,32] {{
+                    block1(v19: i32, v20: ptr<f16>[32,32]):
+                        v21 = load v20 : f16[32,32]
+                        store v20, v21
+                        v22 = addptr v20, v17 : ptr<f16>[32,32]
+                        yield v22
+                    }}
+                    return
+                }}"
+            );
+            let func = parse_tile(&text).expect("the text is right");
+            let (_, load) = func.insts_with(TileOp::Load).next().expect("a load");
+            let ptr = func.dfg.insts[load].args[0];
+            divisors_of_strides(&func, &Axis::compute(&func), ptr).to_vec()
+        };
+        assert_eq!(of(["v1", "v2"]), [0, 4]);
+        assert_eq!(of(["v2", "v1"]), [4, 0]);
+        assert_eq!(of(["v1", "v1"]), [0, 0]);
+    }
+}

@@ -112,24 +112,20 @@ pub(super) fn is_pure(inst: &MInst) -> bool {
 
 /// Whether an instruction only reads shared memory, so that it can wait until something orders or changes that.
 pub(crate) fn reads_shared(inst: &MInst) -> bool {
-    let is_shared = |modifier| {
-        matches!(
-            modifier,
-            Modifier::Memory(access) if access.space == AddressSpace::Shared && !access.volatile
-        )
-    };
-    inst.op.info().group == InstGroup::Load && is_shared(inst.modifier)
+    reads(inst, AddressSpace::Shared)
 }
 
 /// Whether an instruction only loads from memory that is not shared, so that it can wait until something orders or changes that.
 pub(crate) fn reads_global(inst: &MInst) -> bool {
-    let waits = |modifier| {
-        matches!(
-            modifier,
-            Modifier::Memory(access) if access.space == AddressSpace::Global && !access.volatile
+    reads(inst, AddressSpace::Global)
+}
+
+fn reads(inst: &MInst, space: AddressSpace) -> bool {
+    inst.op.info().group == InstGroup::Load
+        && matches!(
+            inst.modifier,
+            Modifier::Memory(access) if access.space == space && !access.volatile
         )
-    };
-    inst.op.info().group == InstGroup::Load && waits(inst.modifier)
 }
 
 /// Whether loads from memory that is not shared must not move behind an instruction that stays where it is.
