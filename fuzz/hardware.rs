@@ -229,6 +229,7 @@ fn a_gpu_agrees() {
         .iter()
         .map(|(target, module)| module.text(*target))
         .collect();
+    std::fs::create_dir_all(folder).expect("the folder can be made");
     for (name, text) in [("kernels.ptx", texts.join("\0")), ("kernels.plan", out)] {
         std::fs::write(folder.join(name), text).expect("the folder can be written");
     }

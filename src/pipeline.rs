@@ -70,6 +70,7 @@ use crate::tile::lower_dots::lower_dots;
 use crate::tile::lower_math::lower_math;
 use crate::tile::merge_equal_values::merge_equal_values;
 use crate::tile::narrow_loads::narrow_loads;
+use crate::tile::nest_loops::nest_loops;
 use crate::tile::order_programs::{order_programs, uneven};
 use crate::tile::order_sums::order_sums;
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
@@ -495,6 +496,11 @@ fn clean_passes(
     eliminate_dead_code(func);
     watch.tile("eliminate_dead_code", func)?;
 
+    if nest_loops(func) > 0 {
+        watch.tile("nest_loops", func)?;
+        clean_again(func);
+        watch.tile("eliminate_dead_code_of_nests", func)?;
+    }
     if settle_comparisons(func) > 0 {
         watch.tile("settle_comparisons", func)?;
         clean_again(func);

@@ -27,6 +27,7 @@ pub mod lower_math;
 mod maker;
 pub mod merge_equal_values;
 pub mod narrow_loads;
+pub mod nest_loops;
 pub mod order_programs;
 pub mod order_sums;
 pub mod pipeline_loops;

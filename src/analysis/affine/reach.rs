@@ -246,6 +246,7 @@ impl<'a, 'f> Reach<'a, 'f> {
                 merged(lo, hi, &a, &b)
             }
             TileOp::Select => self.selected(arg(0), arg(1), arg(2))?,
+            TileOp::If => self.of_branches(value, inst)?,
             _ => return self.any(value),
         };
         self.in_type(found, ty.elem)
@@ -429,6 +430,24 @@ impl<'a, 'f> Reach<'a, 'f> {
         }
         let (lo, hi) = (self.hosts.min(x.lo, y.lo), self.hosts.max(x.hi, y.hi));
         Some(merged(lo, hi, &x, &y))
+    }
+
+    /// What one of two branches gives.
+    fn of_branches(&mut self, value: Value, inst: Inst) -> Option<Range> {
+        let func = self.forms.func;
+        let ValueDef::Result(_, index) = func.dfg.values[value].def else {
+            return None;
+        };
+        let mut ranges = Vec::new();
+        for body in func.regions(inst) {
+            let yielded = &func.dfg.insts[func.order.last(body)?];
+            ranges.push(self.range(*yielded.args.get(usize::from(index))?)?);
+        }
+        let [x, y] = &ranges[..] else {
+            return None;
+        };
+        let (lo, hi) = (self.hosts.min(x.lo, y.lo), self.hosts.max(x.hi, y.hi));
+        Some(merged(lo, hi, x, y))
     }
 
     /// The range of a sum of products, of all indices of a block of this shape.
