@@ -5,7 +5,7 @@
 
 use indexmap::IndexMap;
 use ruff_python_ast::{Comprehension, Expr, ExprCall, ExprCompare, ExprDict, StmtRaise};
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 
 use super::constant;
 use super::diagnostic::{Code, Diagnostic, Severity};
@@ -244,6 +244,14 @@ impl<'m> Lower<'m> {
     fn warn_of_filter(&mut self, test: &Expr) {
         let message = "this filters the list, which Triton does not do";
         let d = Diagnostic::error(Code::Suspicious, test.range(), message);
+        self.add(d.with_severity(Severity::Warning));
+    }
+
+    /// Triton takes the annotation `tl.constexpr` of what is computed at run time.
+    pub(crate) fn warn_of_data(&mut self, value: &Value<'m>, range: TextRange) {
+        let message = format!("this is no compile-time constant but {}", value.describe());
+        let d = Diagnostic::error(Code::Suspicious, range, message);
+        let d = d.help("only what does not depend on data is one; the annotation changes nothing");
         self.add(d.with_severity(Severity::Warning));
     }
 

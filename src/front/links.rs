@@ -568,9 +568,9 @@ pub(crate) fn joined(folder: &str, inside: &str) -> String {
     }
 }
 
-/// Whether a module is Python's own, Triton's, or of those that it stands on.
+/// Whether a module is Python's own, Triton's, or of those that it stands on, or one whose versions are known without its files.
 fn is_of_others(module: &str) -> bool {
     let first = module.split('.').next().unwrap_or(module);
-    matches!(first, "triton" | "torch" | "numpy" | "")
+    matches!(first, "triton" | "torch" | "numpy" | "packaging" | "")
         || STANDARD.split_whitespace().any(|other| other == first)
 }

@@ -118,7 +118,10 @@ impl<'m> Lower<'m> {
             Stmt::AnnAssign(s) => {
                 if let Some(value) = &s.value {
                     let value = self.eval(value)?;
-                    if is_constexpr(&s.annotation) {
+                    if is_constexpr(&s.annotation) && matches!(value, Value::Tensor(_)) {
+                        self.warn_of_data(&value, s.range);
+                        self.assign(&s.target, value, false)?;
+                    } else if is_constexpr(&s.annotation) {
                         let value = self.require_constant(value, s.range)?;
                         self.assign(&s.target, value, true)?;
                     } else {

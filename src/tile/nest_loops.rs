@@ -92,6 +92,8 @@ struct Counter {
     /// What is the number of parts, or the last one's.
     bound: Value,
     is_last: bool,
+    /// What goes on or begins again.
+    chosen: Inst,
     /// What computes the next one from the one before, where nothing else reads it.
     step: SmallVec<[Inst; 3]>,
 }
@@ -144,8 +146,8 @@ impl Flat {
         let mut found = [None, None];
         for (at, &branch) in list.iter().enumerate() {
             let other = match equal_to(func, branch, counter.index) {
-                Some(other) => form(other)?,
-                None => continue,
+                Some(other) if branch != counter.chosen => form(other)?,
+                _ => continue,
             };
             let bounds = [&Poly::default(), &last];
             if let Some(k) = (0..2).find(|&k| found[k].is_none() && other == *bounds[k]) {
@@ -263,6 +265,24 @@ fn equal_to(func: &TileFunction, branch: Inst, value: Value) -> Option<Value> {
     is_equal.then(|| either(&data.args, value))?
 }
 
+/// What a choice between two numbers, or a branch that does nothing else, gives where its condition holds and where not.
+fn either_way(func: &TileFunction, choice: &InstData<Tile>, value: Value) -> Option<[Value; 2]> {
+    match (choice.op, &choice.results[..], &choice.blocks[..]) {
+        (TileOp::Select, ..) => Some([choice.args[1], choice.args[2]]),
+        (TileOp::If, &[result], [done, otherwise]) if result == value => {
+            let given = [done, otherwise].map(|call| {
+                let (&end, list) = func.order.insts(call.block).split_last()?;
+                let mut list = list.iter();
+                let is_pure = list.all(|&inst| func.dfg.insts[inst].is_pure());
+                is_pure.then(|| func.dfg.insts[end].args.first().copied())?
+            });
+            let [done, otherwise] = given;
+            Some([done?, otherwise?])
+        }
+        _ => None,
+    }
+}
+
 /// What counts from 0 to a number and then begins again.
 fn counter(
     func: &TileFunction,
@@ -279,13 +299,14 @@ fn counter(
     };
     let of = |position: usize| {
         let (param, next) = (params[1 + position], next[position]);
-        let (chosen, choice) = def(next).filter(|(_, data)| data.op == TileOp::Select)?;
+        let (chosen, choice) = def(next)?;
+        let [mut first, mut more] = either_way(func, choice, next)?;
         let (compared, test) = def(choice.args[0]).filter(|(_, data)| data.op == TileOp::Icmp)?;
-        let (first, more) = match test.ipred()? {
-            IntPred::Eq => (choice.args[1], choice.args[2]),
-            IntPred::Ne => (choice.args[2], choice.args[1]),
+        match test.ipred()? {
+            IntPred::Eq => {}
+            IntPred::Ne => (first, more) = (more, first),
             _ => return None,
-        };
+        }
         let (added, sum) = def(more).filter(|(_, data)| data.op == TileOp::Iadd)?;
         let is_next = signed(func, either(&sum.args, param)?) == Some(1);
         if func.dfg.ty(param) != number() || signed(func, first) != Some(0) || !is_next {
@@ -311,6 +332,7 @@ fn counter(
             index,
             bound,
             is_last,
+            chosen,
             step,
         })
     };

@@ -67,6 +67,18 @@ fn folders_of_the_environment_are_searched() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("21"), "{text}{output:?}");
     assert_eq!(compiled(&["first"]).status.code(), Some(1));
+    // What is known of versions does not come from files.
+    write(
+        "second/packaging/version.py",
+        "def parse(text):\n    return int(text[0])\n",
+    );
+    write(
+        "kernels/main.py",
+        "import triton\nimport triton.language as tl\nfrom packaging import version\n\nif version.parse(triton.__version__) >= version.parse('3.0.0'):\n    N = 21\nelse:\n    N = 2\n\n@triton.jit\ndef k(x):\n    tl.store(x, N)\n",
+    );
+    let output = compiled(&["second"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("21"), "{text}{output:?}");
 }
 
 /// A block of which only the type is asked for is none that the function computes with; so is one that it uses.

@@ -138,6 +138,8 @@ pub struct Forms<'a> {
     known: FxHashMap<Poly, Vec<Value>>,
     /// Exponents of what the author promised to divide scalars.
     promised: FxHashMap<Poly, u8>,
+    /// Whether scalars of 32 bits that become 64 bits wide are told apart from what they are made of.
+    are_whole: bool,
     depth: u32,
 }
 
@@ -145,12 +147,21 @@ impl<'a> Forms<'a> {
     /// Forms are computed when they are asked for.
     pub fn new(func: &'a TileFunction, order: &'a ProgramOrder) -> Forms<'a> {
         Forms {
+            are_whole: false,
             func,
             order,
             memo: FxHashMap::default(),
             known: FxHashMap::default(),
             promised: FxHashMap::default(),
             depth: 0,
+        }
+    }
+
+    /// Forms in which a scalar of 32 bits that becomes 64 bits wide is one number, whatever it is computed from: its sums may have wrapped.
+    pub fn of_whole_numbers(func: &'a TileFunction, order: &'a ProgramOrder) -> Forms<'a> {
+        Forms {
+            are_whole: true,
+            ..Forms::new(func, order)
         }
     }
 
@@ -278,6 +289,9 @@ impl<'a> Forms<'a> {
             }
             TileOp::Sext => {
                 let mut form = (*self.form(arg(0)?)?).clone();
+                if self.are_whole && ty.is_scalar() && form.poly.number().is_none() {
+                    return self.opaque(arg(0)?);
+                }
                 form.exact.push(arg(0)?);
                 Some(form)
             }

@@ -214,7 +214,11 @@ impl<'a, 'f> Reach<'a, 'f> {
             TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => {
                 return self.range(arg(0));
             }
-            TileOp::Sext => return self.widened(inst).or_else(|| self.range(arg(0))),
+            // What is made wider may have wrapped before.
+            TileOp::Sext => {
+                let known = self.widened(inst).or_else(|| self.range(arg(0)));
+                return known.or_else(|| self.any(arg(0)));
+            }
             TileOp::Zext => return self.widened(inst).or_else(|| self.any(value)),
             TileOp::Itrunc => self.range(arg(0))?,
             TileOp::Iadd | TileOp::Isub | TileOp::Imul => {

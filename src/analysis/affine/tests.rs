@@ -208,6 +208,69 @@ fn what_nobody_knows_has_the_range_of_its_type() {
 }
 
 #[test]
+fn branches_give_from_the_least_to_the_largest_of_both() {
+    let text = "kernel @k(v0: i32, v1: i1) warps(4) {
+        block0:
+            v2 = const {value = 3} : i32
+            v3, v4 = if v1 : i32, i32 {
+            block1:
+                v5 = const {value = -7} : i32
+                yield v5, v0
+            } {
+            block2:
+                yield v2, v2
+            }
+            return
+        }";
+    let func = parse_tile(text).expect("a kernel");
+    let order = ProgramOrder::compute(&func);
+    let mut forms = Forms::new(&func, &order);
+    let axis = Axis::compute(&func);
+    let mut hosts = Hosts::default();
+    let [least, most] = [-7, 3].map(|n| hosts.number(n));
+    let given = hosts.param(value(0), 32);
+    let ends = (hosts.min(given, most), hosts.max(given, most));
+    let mut reach = Reach::new(&mut forms, &axis, &mut hosts);
+    let found = [3, 4].map(|v| reach.range(value(v)).map(|range| (range.lo, range.hi)));
+    assert_eq!(found, [Some((least, most)), Some(ends)]);
+}
+
+#[test]
+fn wide_numbers_may_be_told_apart_from_what_they_are_made_of() {
+    let text = "kernel @k(v0: i32, v1: i32) warps(4) {
+        block0:
+            v2 = imul v0, v1 : i32
+            v3 = sext v2 : i64
+            v4 = sext v0 : i64
+            v5 = iadd v3, v4 : i64
+            v6 = const {value = 5} : i32
+            v7 = sext v6 : i64
+            return
+        }";
+    let func = parse_tile(text).expect("a kernel");
+    let order = ProgramOrder::compute(&func);
+    let form = |forms: &mut Forms<'_>, v| (*forms.form(value(v)).expect("it has a form")).clone();
+    let mut forms = Forms::new(&func, &order);
+    let made = form(&mut forms, 5);
+    assert_eq!(made.exact[..], [value(2), value(0)]);
+    let product = atom(0).times(&atom(1)).expect("small");
+    assert_eq!(made.poly, sum(&[product, atom(0)]));
+    let mut forms = Forms::of_whole_numbers(&func, &order);
+    let whole = form(&mut forms, 5);
+    assert!(
+        whole.exact.is_empty(),
+        "a number as wide as it was cannot have wrapped"
+    );
+    assert_eq!(whole.poly, sum(&[atom(2), atom(0)]));
+    assert_eq!(form(&mut forms, 7).poly.number(), Some(5));
+    // Whatever it was computed from, it is a number of 32 bits.
+    let axis = Axis::compute(&func);
+    let mut hosts = Hosts::default();
+    let mut reach = Reach::new(&mut forms, &axis, &mut hosts);
+    assert!(reach.range(value(3)).is_some());
+}
+
+#[test]
 fn what_a_loop_adds_counts_from_either_side() {
     let text = "kernel @k(v0: i32, v1: i32) warps(4) {
         block0:

@@ -9,16 +9,40 @@ const BEFORE: &str = "v24 = isub v6, v5 : i32
     v26 = iadd v19, v5 : i32
     v27 = select v25, v4, v26 : i32";
 
+/// The same by a branch.
+const BRANCH: &str = "v24 = isub v6, v5 : i32
+    v25 = icmp v19, v24 {ipred = eq} : i1
+    v27 = if v25 : i32 {
+    block20:
+        yield v4
+    } {
+    block21:
+        v26 = iadd v19, v5 : i32
+        yield v26
+    }";
+
 /// Behind each iteration: the part is the number of parts.
 const BEHIND: &str = "v24 = iadd v19, v5 : i32
     v25 = icmp v6, v24 {ipred = ne} : i1
     v26 = select v25, v24, v4 : i32
     v27 = iadd v19, v4 : i32";
 
+/// The same by a branch, as it would stand at the end.
+const BRANCH_BEHIND: &str = "v24 = iadd v19, v5 : i32
+    v25 = icmp v24, v6 {ipred = eq} : i1
+    v26 = if v25 : i32 {
+    block20:
+        yield v4
+    } {
+    block21:
+        yield v24
+    }
+    v27 = iadd v19, v4 : i32";
+
 /// Products of blocks of `v0` at a tile and its parts, of which `v1` says how many there are, and how many iterations. Sums go to `v2`,
 /// and behind them what is left. `between` stands between head and sum, `end` behind the tail.
 fn flat(start: i32, count: &str, between: &str, end: &str) -> TileFunction {
-    let [index, next] = match count == BEHIND {
+    let [index, next] = match [BEHIND, BRANCH_BEHIND].contains(&count) {
         true => ["v19", "v26"],
         false => ["v27", "v27"],
     };
@@ -101,7 +125,8 @@ fn written(func: &TileFunction, parts: i32, all: i32) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_nest_computes_what_one_loop_did() {
-    for (start, count) in [(-1, BEFORE), (0, BEHIND)] {
+    let counts = [(-1, BEFORE), (-1, BRANCH), (0, BEHIND), (0, BRANCH_BEHIND)];
+    for (start, count) in counts {
         let before = flat(start, count, "", "");
         let mut after = before.clone();
         assert_eq!(nest_loops(&mut after), 1);

@@ -130,16 +130,29 @@ pub fn pipeline_loops(
     let loops: Vec<(Block, Inst)> = func.insts_with(TileOp::For).collect();
     let buffers = func.buffers.values().flatten();
     let taken: u32 = buffers.map(|b| b.stage_bytes() * b.stages).sum();
-    let mut room = target
+    let room = target
         .shared_limit()
         .saturating_sub(taken)
         .saturating_sub(resources.reserved);
+    let order = ProgramOrder::compute(func);
+    let outwards = |func: &TileFunction, inst| -> Vec<Inst> {
+        std::iter::successors(Some(inst), |&inst| order.parent(func, inst)).collect()
+    };
+    let nests: Vec<Vec<Inst>> = loops
+        .iter()
+        .map(|&(_, inst)| outwards(func, inst))
+        .collect();
     let mut found = Pipelined::default();
-    for (block, inst) in loops {
+    let mut bytes = vec![0; loops.len()];
+    for (at, &(block, inst)) in loops.iter().enumerate() {
+        // Rings of loops that follow each other share their bytes.
+        let is_nested =
+            |&other: &usize| nests[at].contains(&loops[other].1) || nests[other].contains(&inst);
+        let beside = (0..loops.len()).filter(is_nested).map(|other| bytes[other]);
+        let room = room.saturating_sub(beside.sum());
         let room_of = (target, room, resources.warpgroup_units);
         if let Some(plan) = plan(func, axis, inst, room_of, &mut found.cut, &mut choices) {
-            let rings = plan.loads.iter().map(|l| l.bytes * plan.entries);
-            room -= rings.sum::<u32>();
+            bytes[at] = plan.loads.iter().map(|l| l.bytes * plan.entries).sum();
             Pipeliner::new(func, plan).run(block, inst);
             found.loops += 1;
         }

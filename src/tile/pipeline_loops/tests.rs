@@ -106,6 +106,48 @@ fn stages_run_ahead() {
     assert_eq!(pending, [2, 0], "in the loop, and behind it");
 }
 
+/// Loops that follow each other have all shared memory one after the other; those around others share it with them.
+#[test]
+fn loops_that_follow_each_other_share_their_room() {
+    let one = text(9, "stages = 4", "");
+    let [(begin, _), (end, _)] = ["v30, v31 = for", "v40 = splat"].map(|it| {
+        let mut found = one.match_indices(it);
+        found.next().expect("the text has it")
+    });
+    // The same again, under other names.
+    let again = one[begin..end]
+        .replace(" v1", " v51")
+        .replace(" v2", " v52");
+    let again = again
+        .replace("(v1", "(v51")
+        .replace("v30, v31 =", "v70, v71 =");
+    let again = again.replace("block1", "block2");
+    let outside = ["v510", "v511", "v512", "v513"]
+        .iter()
+        .zip(["v10", "v11", "v12", "v13"]);
+    let again = outside.fold(again, |text, (new, old)| text.replace(new, old));
+    let both = one[..end].to_owned() + &again + &one[end..].replace("v30", "v70");
+    let func = parse(&both);
+    let axis = Axis::compute(&func);
+    let stages = |entries: u32| {
+        let mut func = func.clone();
+        let resources = ResourcePlan {
+            reserved: Target::SM_80.shared_limit() - entries * 2048,
+            ..ResourcePlan::ALL
+        };
+        let none = Choices::none();
+        let found = pipeline_loops(&mut func, &axis, Target::SM_80, &resources, none);
+        verified(&func);
+        let rings = func.buffers.values().flatten();
+        (
+            found.cut.is_some(),
+            rings.map(|ring| ring.stages).collect::<Vec<u32>>(),
+        )
+    };
+    assert_eq!(stages(4), (false, vec![4; 4]));
+    assert_eq!(stages(3), (true, vec![3; 4]));
+}
+
 /// A product whose sums are an operand in the next iteration, as of a loop that was turned: what it begins them with is copied ahead, too.
 #[test]
 fn what_the_next_iteration_multiplies_is_made_of() {

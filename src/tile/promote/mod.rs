@@ -111,6 +111,7 @@ pub fn promote(
         let func = &*func;
         let order = ProgramOrder::compute(func);
         let mut forms = Forms::new(func, &order);
+        let mut whole = Forms::of_whole_numbers(func, &order);
         let facts = Facts {
             func,
             axis: &Axis::compute(func),
@@ -120,26 +121,19 @@ pub fn promote(
             added: &sums::with_memory(func, &order),
         };
         for (access, summed) in loads.into_iter().chain(stores) {
-            let plan = plan::plan(&facts, &mut forms, &mut hosts, access).and_then(|plan| {
-                if !suits_boxes(func, &plan, summed) {
-                    return Err(Refusal::Across.into());
-                }
-                if transposed.contains(&access) {
-                    return Err(Refusal::Transposed.into());
-                }
-                let starts = plan.dims.iter().map(|dim| {
-                    let start = rewrite::number(&mut forms, access, &dim.start);
-                    start.ok_or_else(|| {
-                        let start = words::sum(func, &dim.start);
-                        let detail = format!(
-                            "a box would start at `{start}`, which the kernel does not compute"
-                        );
-                        Refusal::Addresses.of(detail)
-                    })
-                });
-                let starts = starts.collect::<Result<Vec<_>, Refused>>()?;
-                Ok(Planned { plan, starts })
-            });
+            let mut judge = |forms: &mut _, access| {
+                judge(&facts, forms, &mut hosts, (access, summed), &transposed)
+            };
+            // Of what is checked on both sides it does not matter how its start was computed.
+            let is_load = func.dfg.insts[access].op == TileOp::Load;
+            let checked = is_load.then(|| judge(&mut whole, access).ok()).flatten();
+            let plan = match checked {
+                Some(checked) if checked.plan.starts_anywhere => Ok(checked),
+                checked => judge(&mut forms, access).or_else(|refused| match refused.refusal {
+                    Refusal::Start | Refusal::Overflow => checked.ok_or(refused),
+                    _ => Err(refused),
+                }),
+            };
             judged.push((access, plan));
         }
         keep_together(&mut judged, facts.used);
@@ -166,6 +160,34 @@ pub fn promote(
         rewrite::build(func, &mut hosts, &planned);
     }
     out
+}
+
+/// The box of an access, with its starts.
+fn judge<'f>(
+    facts: &Facts<'f>,
+    forms: &mut Forms<'f>,
+    hosts: &mut Hosts,
+    (access, summed): (Inst, Option<usize>),
+    transposed: &[Inst],
+) -> Result<Planned, Refused> {
+    let plan = plan::plan(facts, forms, hosts, access)?;
+    if !suits_boxes(facts.func, &plan, summed) {
+        return Err(Refusal::Across.into());
+    }
+    if transposed.contains(&access) {
+        return Err(Refusal::Transposed.into());
+    }
+    let starts = plan.dims.iter().map(|dim| {
+        let start = rewrite::number(forms, access, &dim.start);
+        start.ok_or_else(|| {
+            let start = words::sum(facts.func, &dim.start);
+            let detail =
+                format!("a box would start at `{start}`, which the kernel does not compute");
+            Refusal::Addresses.of(detail)
+        })
+    });
+    let starts = starts.collect::<Result<Vec<_>, Refused>>()?;
+    Ok(Planned { plan, starts })
 }
 
 /// Of the stores to a tensor all become boxes or none: what threads and the engine write has no order.

@@ -60,6 +60,8 @@ pub(super) struct Plan {
     /// The outermost first.
     pub(super) dims: Vec<Dim>,
     pub(super) conds: Vec<Le>,
+    /// Whether a start may be any number, as the mask holds back what is not in the tensor on either side.
+    pub(super) starts_anywhere: bool,
 }
 
 /// What all accesses are judged by.
@@ -93,6 +95,7 @@ struct Planner<'a, 'f> {
     form: AffineForm,
     reach: Reach<'a, 'f>,
     conds: Vec<Le>,
+    starts_anywhere: bool,
     /// Numbers that must not have wrapped.
     exact: Vec<Value>,
     upper: Vec<Upper>,
@@ -147,6 +150,7 @@ pub(super) fn plan<'f>(
         form: (*form).clone(),
         reach,
         conds: Vec::new(),
+        starts_anywhere: false,
         upper: Vec::new(),
         lower: Vec::new(),
         sound: Vec::new(),
@@ -249,6 +253,7 @@ impl Planner<'_, '_> {
             offset,
             dims,
             conds: self.conds,
+            starts_anywhere: self.starts_anywhere,
         })
     }
 
@@ -554,7 +559,10 @@ impl Planner<'_, '_> {
             Some(extent) => {
                 let one = self.reach.hosts.number(1);
                 self.require(one, extent, Refusal::Bound)?;
-                if !self.sound.contains(&start) {
+                // A box may start anywhere where the mask holds back what is in front of the tensor.
+                let is_anywhere = is_checked && !self.is_store && self.is_number(&start);
+                self.starts_anywhere |= is_anywhere;
+                if !is_anywhere && !self.sound.contains(&start) {
                     // What is stored must not start in front of the tensor, or the engine refuses it.
                     let least = match is_checked && !self.is_store {
                         true => i64::from(i32::MIN),
@@ -576,6 +584,14 @@ impl Planner<'_, '_> {
             start,
             of: Some(usize::from(dim)),
         })
+    }
+
+    /// Whether a sum is a number of 32 bits that the kernel has.
+    fn is_number(&self, sum: &Poly) -> bool {
+        let mut atoms = sum.atoms();
+        matches!((atoms.next(), atoms.next()), (Some(Atom::Value(value)), None)
+            if *sum == Poly::atom(Atom::Value(value))
+                && self.facts.func.dfg.ty(value) == TileType::scalar(Elem::I32))
     }
 
     /// Requires rows of a box, up to where they end, not to overlap: whose element would be the last to be written there?

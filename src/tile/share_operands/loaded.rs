@@ -11,12 +11,15 @@
 //! matter of [`share_invariant`](super::share_invariant).
 //!
 //! Products of sums and of values that are combined across threads keep their conversions: an accumulator may become an operand
-//! in registers. Nothing is put there that takes more than half of what the rings of pipelines leave.
+//! in registers. Nothing is put there that takes more than half of what the rings of pipelines leave at the product: those of loops
+//! that are over, or have not begun, have bytes to share.
 
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
 use super::{first_entry, load, place_for, store};
+use crate::analysis::program::{ProgramOrder, WalkStep};
+use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -28,11 +31,11 @@ pub fn share_loaded(func: &mut TileFunction, target: Target) -> usize {
     if !func.dfg.insts.values().any(|data| data.op == TileOp::Dot) {
         return 0;
     }
-    let rings = func.slots.keys().filter_map(|slot| func.buffers[slot]);
-    let taken: u32 = rings.map(|ring| ring.stages * ring.stage_bytes()).sum();
     let mut sharing = Sharing {
-        room: target.shared_limit().saturating_sub(taken),
+        limit: target.shared_limit(),
+        lifetimes: Lifetimes::of(func),
         slots: FxHashMap::default(),
+        added: FxHashMap::default(),
     };
     edit::rewrite(func, |edit, inst| {
         if edit.func.dfg.insts[inst].op == TileOp::Dot {
@@ -44,8 +47,11 @@ pub fn share_loaded(func: &mut TileFunction, target: Target) -> usize {
 
 /// What has been put into shared memory.
 struct Sharing {
-    /// Bytes that are left.
-    room: u32,
+    /// Bytes that there are.
+    limit: u32,
+    lifetimes: Lifetimes,
+    /// Bytes that operands take in a block.
+    added: FxHashMap<Block, u32>,
     /// Where a value waits for products in a block.
     slots: FxHashMap<(Block, Value), Slot>,
 }
@@ -60,7 +66,7 @@ impl Sharing {
                 continue;
             }
             let known = self.slots.get(&key).copied();
-            let Some(slot) = known.or_else(|| self.store_at(edit, value)) else {
+            let Some(slot) = known.or_else(|| self.store_at(edit, inst, value)) else {
                 continue;
             };
             self.slots.insert(key, slot);
@@ -73,18 +79,76 @@ impl Sharing {
     }
 
     /// Stores a block to shared memory in front of the visited instruction, if there is room.
-    fn store_at(&mut self, edit: &mut Editor<'_>, value: Value) -> Option<Slot> {
+    fn store_at(&mut self, edit: &mut Editor<'_>, product: Inst, value: Value) -> Option<Slot> {
         let buffer = place_for(edit.ty(value))?;
         // What finds no place is converted, which takes as much room for a while.
         let bytes = buffer.stage_bytes();
-        if self.room / 2 < bytes {
+        let added = self.added.entry(edit.block()).or_default();
+        let taken = self.lifetimes.bytes_at(product) + *added;
+        if self.limit.saturating_sub(taken) / 2 < bytes {
             return None;
         }
-        self.room -= bytes;
+        *added += bytes;
         let slot = edit.func.add_buffer(buffer);
         let entry = entry(edit);
         edit.append(store(value, entry, slot));
         Some(slot)
+    }
+}
+
+/// When rings hold something, in steps of the program.
+struct Lifetimes {
+    at: FxHashMap<Inst, usize>,
+    /// Bytes, first and last step.
+    rings: Vec<(u32, usize, usize)>,
+}
+
+impl Lifetimes {
+    fn of(func: &TileFunction) -> Lifetimes {
+        let mut at = FxHashMap::default();
+        let mut ends: FxHashMap<Slot, (usize, usize)> = FxHashMap::default();
+        let mut loops = Vec::new();
+        for (step, walk) in ProgramOrder::compute(func).steps().iter().enumerate() {
+            match *walk {
+                WalkStep::Inst(inst) | WalkStep::Enter(inst) => {
+                    at.insert(inst, step);
+                    if let Some(&slot) = func.dfg.insts[inst].slot() {
+                        ends.entry(slot).or_insert((step, step)).1 = step;
+                    }
+                }
+                WalkStep::Leave(inst)
+                    if matches!(func.dfg.insts[inst].op, TileOp::For | TileOp::While) =>
+                {
+                    loops.push((at[&inst], step));
+                }
+                WalkStep::Region(_) | WalkStep::Leave(_) => {}
+            }
+        }
+        // What goes into a loop, or out of it, is there in all iterations. Inner loops come first.
+        let mut rings = Vec::new();
+        for (slot, (mut first, mut last)) in ends {
+            for &(begin, end) in &loops {
+                let goes_in = first < begin && (begin..end).contains(&last);
+                let goes_out = end < last && (begin..end).contains(&first);
+                (first, last) = match (goes_in, goes_out) {
+                    (true, _) => (first, end),
+                    (_, true) => (begin, last),
+                    _ => (first, last),
+                };
+            }
+            let ring = func.buffers[slot];
+            rings.extend(ring.map(|ring| (ring.stages * ring.stage_bytes(), first, last)));
+        }
+        Lifetimes { at, rings }
+    }
+
+    /// Bytes of all that are held where an instruction stands.
+    fn bytes_at(&self, inst: Inst) -> u32 {
+        let step = self.at.get(&inst).copied().unwrap_or(0);
+        let held = self.rings.iter();
+        held.filter(|&&(_, first, last)| (first..=last).contains(&step))
+            .map(|&(bytes, ..)| bytes)
+            .sum()
     }
 }
 
@@ -162,6 +226,53 @@ mod tests {
         let numbers = (0..256).flat_map(|i| ((i % 7) as f32 - 3.0).to_le_bytes());
         let buffers = [numbers.collect(), vec![0; 1024]];
         assert_eq!(run(&func, &buffers), run(&parse(text), &buffers));
+    }
+
+    /// A product before a loop that fills and reads a ring of so many entries of 32 KB.
+    fn before_a_ring(entries: u32, first: &str, then: &str) -> (usize, TileFunction) {
+        shared(&format!(
+            "kernel @k(v0: ptr<f32> {{divisible = 16}}, v1: i32) warps(4) {{
+                slot0 = {} bytes align 128 holds {entries} of f32[64,128]
+            block0:
+                v2 = const {{value = 0}} : i32
+                v3 = const {{value = 1}} : i32
+                v4 = arange {{start = 0}} : i32[8192]
+                v5 = reshape v4 : i32[64,128]
+                v6 = splat v0 : ptr<f32>[64,128]
+                v7 = addptr v6, v5 : ptr<f32>[64,128]
+                v8 = const {{value = 0.0}} : f32[64,128]
+                v9 = reshape v4 : i32[128,64]
+                v10 = splat v0 : ptr<f32>[128,64]
+                v11 = addptr v10, v9 : ptr<f32>[128,64]
+                v12 = const {{value = 0.0}} : f32[64,64]
+                {first}
+                v13 = load v7 : f32[64,128]
+                v14 = load v11 : f32[128,64]
+                v15 = dot v13, v14, v12 {{precision = ieee}} : f32[64,64]
+                {then}
+                for v2, v1, v3 {{
+                block1(v20: i32):
+                    v21 = shared_load v2 {{slot = slot0}} : f32[64,128]
+                    store v7, v21
+                    yield
+                }}
+                v22 = reshape v15 : f32[4096]
+                v23 = arange {{start = 0}} : i32[4096]
+                v24 = splat v0 : ptr<f32>[4096]
+                v25 = addptr v24, v23 : ptr<f32>[4096]
+                store v25, v22
+                return
+            }}",
+            entries << 15
+        ))
+    }
+
+    #[test]
+    fn rings_take_their_bytes_where_they_hold_something() {
+        let store = "shared_store v8, v2 {slot = slot0}";
+        assert_eq!(before_a_ring(4, store, "").0, 0, "the ring is full already");
+        assert_eq!(before_a_ring(4, "", store).0, 2, "nothing is in it yet");
+        assert_eq!(before_a_ring(1, store, "").0, 2, "it is small");
     }
 
     #[test]
