@@ -35,9 +35,13 @@ use crate::ir::types::{Elem, TileType};
 
 /// Makes loops that multiply matrices and count parts of tiles nests; gives how many.
 pub fn nest_loops(func: &mut TileFunction) -> usize {
-    let loops: Vec<Inst> = func.insts_with(TileOp::For).map(|(_, inst)| inst).collect();
     let mut count = 0;
-    for inst in loops {
+    let mut seen = FxHashSet::default();
+    let next = |func: &TileFunction, seen: &mut FxHashSet<Inst>| {
+        let mut loops = func.insts_with(TileOp::For).map(|(_, inst)| inst);
+        loops.find(|&inst| seen.insert(inst))
+    };
+    while let Some(inst) = next(func, &mut seen) {
         let Some(flat) = Flat::of(func, inst) else {
             continue;
         };
@@ -138,7 +142,10 @@ impl Flat {
         }
         let order = ProgramOrder::compute(func);
         let mut forms = Forms::new(func, &order);
-        let mut form = |value| forms.form(value).map(|form| form.poly.clone());
+        let mut form = |value| {
+            let form = forms.form(value)?;
+            forms.holds_modulo(&form).then(|| form.poly.clone())
+        };
         let mut last = form(counter.bound)?;
         if !counter.is_last {
             last = last.minus(&Poly::constant(1))?;
@@ -154,7 +161,7 @@ impl Flat {
                 found[k] = Some(at);
             }
         }
-        let is_pure = |&inst: &Inst| func.dfg.insts[inst].is_pure();
+        let is_pure = |&inst: &Inst| inst == counter.chosen || func.dfg.insts[inst].is_pure();
         let [head, tail] = found;
         let in_order = head.zip(tail).is_none_or(|(head, tail)| head < tail);
         let before = &list[..head.unwrap_or(0)];

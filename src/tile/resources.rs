@@ -74,7 +74,9 @@ impl ResourcePlan {
         }
         let rings = || tile.buffers.values().flatten();
         let in_rings: u32 = rings().map(|r| r.stages * r.stage_bytes()).sum();
-        let more = self.reserved.checked_add(needed - limit)?;
+        // What lacks a few bytes again and again is to come to an end soon.
+        let least = if self.reserved == 0 { 0 } else { limit / 64 };
+        let more = self.reserved.checked_add((needed - limit).max(least))?;
         let reserved = more.max(needed.saturating_sub(in_rings));
         let can_shrink = rings().any(|ring| 1 < ring.stages);
         can_shrink.then_some(ResourcePlan { reserved, ..self })

@@ -76,7 +76,7 @@ fn number(forms: &mut Forms<'_>, value: Value) -> Option<Poly> {
         return None;
     }
     let form = forms.form(value)?;
-    form.clamps.is_empty().then(|| form.poly.clone())
+    forms.holds_modulo(&form).then(|| form.poly.clone())
 }
 
 /// Whether the iterations that are over say as much of a number as of the counter.

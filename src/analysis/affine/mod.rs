@@ -183,12 +183,18 @@ impl<'a> Forms<'a> {
         if let Some(form) = &found
             && ty.is_scalar()
             && ty.elem == Elem::I32
-            && form.clamps.is_empty()
+            && self.holds_modulo(form)
         {
             self.known.entry(form.poly.clone()).or_default().push(value);
         }
         self.memo.insert(value, found.clone());
         found
+    }
+
+    /// Whether a form is right modulo 2^32, though sums of 32 bits may have wrapped: nothing narrower was made wider.
+    pub fn holds_modulo(&self, form: &AffineForm) -> bool {
+        let bits = |value: Value| self.func.dfg.ty(value).elem.bits();
+        form.clamps.is_empty() && form.exact.iter().all(|&value| 32 <= bits(value))
     }
 
     /// Scalars of 32 bits, among those asked for, that are this number modulo 2^32.

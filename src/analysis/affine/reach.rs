@@ -19,6 +19,12 @@ use crate::linear_layout::shape::Shape;
 /// How deep expressions are followed.
 const MAX_DEPTH: u32 = 200;
 
+/// Most comparisons that are supposed at once: each doubles the work.
+const MAX_SUPPOSED: usize = 2;
+
+/// Most steps from the end of a loop to a comparison on which it depends.
+const MAX_STEPS_OF_ENDS: usize = 40;
+
 /// Bounds and their conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
@@ -58,6 +64,8 @@ pub struct Reach<'a, 'f> {
     limits: Vec<(Poly, Host)>,
     memo: FxHashMap<Value, Option<Range>>,
     depth: u32,
+    /// Comparisons of which it is supposed that they hold, or that they do not.
+    supposed: Vec<(Inst, bool)>,
 }
 
 impl<'a, 'f> Reach<'a, 'f> {
@@ -70,6 +78,7 @@ impl<'a, 'f> Reach<'a, 'f> {
             limits: Vec::new(),
             memo: FxHashMap::default(),
             depth: 0,
+            supposed: Vec::new(),
         }
     }
 
@@ -118,6 +127,7 @@ impl<'a, 'f> Reach<'a, 'f> {
         let found = self.compute(value);
         self.depth -= 1;
         let found = found.and_then(|range| self.limited(value, range));
+        let found = found.map(|range| self.supposed_of(value, range));
         self.memo.insert(value, found.clone());
         found
     }
@@ -183,6 +193,11 @@ impl<'a, 'f> Reach<'a, 'f> {
         };
         let data = &func.dfg.insts[inst];
         let arg = |i: usize| data.args[i];
+        if matches!(data.op, TileOp::Iadd | TileOp::Isub)
+            && let Some(cond) = self.divider(value)
+        {
+            return self.either_way(cond, value);
+        }
         let found = match data.op {
             TileOp::Const => {
                 let unused = 64 - ty.elem.bits().clamp(1, 64);
@@ -418,8 +433,90 @@ impl<'a, 'f> Reach<'a, 'f> {
         Some(merged(lo, hi, &x, &y))
     }
 
+    /// A number below what it is supposed to be below.
+    fn supposed_of(&mut self, value: Value, mut range: Range) -> Range {
+        for (cond, holds) in self.supposed.clone() {
+            let data = &self.forms.func.dfg.insts[cond];
+            if !holds || data.args[0] != value {
+                continue;
+            }
+            if let Some(bound) = self.range(data.args[1]) {
+                let one = self.hosts.number(1);
+                let last = self.hosts.sub(bound.hi, one);
+                range.hi = self.hosts.min(range.hi, last);
+                extend(&mut range.conds, bound.conds);
+            }
+        }
+        range
+    }
+
+    /// Whether the condition of a choice is supposed to hold.
+    fn is_supposed(&self, cond: Value) -> Option<bool> {
+        let inst = self.forms.func.dfg.def_inst(cond)?;
+        let mut all = self.supposed.iter();
+        all.find(|(of, _)| *of == inst).map(|&(_, holds)| holds)
+    }
+
+    /// A comparison `x < bound` on which depends how often a loop runs that moves on a number which begins with `x`: the tiles of a
+    /// program, of which the first ones have one more. The ends of both ways are nearer than those of what either may be.
+    fn divider(&mut self, value: Value) -> Option<Inst> {
+        let func = self.forms.func;
+        if !func.dfg.ty(value).is_scalar() || self.supposed.len() >= MAX_SUPPOSED {
+            return None;
+        }
+        let form = self.forms.form(value)?;
+        let trip = form.poly.atoms().find_map(|atom| match atom {
+            Atom::Trip(inst) => Some(inst),
+            Atom::Value(_) => None,
+        })?;
+        let begins = |x: Value| form.poly.atoms().any(|atom| atom == Atom::Value(x));
+        let mut todo = vec![func.dfg.insts[trip].args[1]];
+        for _ in 0..MAX_STEPS_OF_ENDS {
+            let Some(inst) = func.dfg.def_inst(todo.pop()?) else {
+                continue;
+            };
+            let data = &func.dfg.insts[inst];
+            if matches!(data.op, TileOp::Select | TileOp::If) {
+                let cond = func.dfg.def_inst(data.args[0]);
+                let cond = cond.filter(|&cond| {
+                    let data = &func.dfg.insts[cond];
+                    let is_below = data.ipred() == Some(&IntPred::Slt) && begins(data.args[0]);
+                    is_below && self.supposed.iter().all(|(of, _)| *of != cond)
+                });
+                if cond.is_some() {
+                    return cond;
+                }
+            }
+            todo.extend(
+                data.args
+                    .iter()
+                    .filter(|&&arg| func.dfg.ty(arg).is_scalar()),
+            );
+        }
+        None
+    }
+
+    /// The range of a number, whether a comparison holds or not.
+    fn either_way(&mut self, cond: Inst, value: Value) -> Option<Range> {
+        let memo = std::mem::take(&mut self.memo);
+        let [x, y] = [true, false].map(|holds| {
+            self.supposed.push((cond, holds));
+            let range = self.range(value);
+            self.supposed.pop();
+            self.memo.clear();
+            range
+        });
+        self.memo = memo;
+        let (x, y) = (x?, y?);
+        let (lo, hi) = (self.hosts.min(x.lo, y.lo), self.hosts.max(x.hi, y.hi));
+        Some(merged(lo, hi, &x, &y))
+    }
+
     /// One of two; the first only where it is below what it is compared with.
     fn selected(&mut self, cond: Value, a: Value, b: Value) -> Option<Range> {
+        if let Some(holds) = self.is_supposed(cond) {
+            return self.range(if holds { a } else { b });
+        }
         let (mut x, y) = (self.range(a)?, self.range(b)?);
         let inst = self.forms.func.dfg.def_inst(cond);
         let data = inst.map(|inst| &self.forms.func.dfg.insts[inst]);
@@ -443,11 +540,16 @@ impl<'a, 'f> Reach<'a, 'f> {
             return None;
         };
         let mut ranges = Vec::new();
-        for body in func.regions(inst) {
+        let supposed = self.is_supposed(func.dfg.insts[inst].args[0]);
+        for (way, body) in func.regions(inst).enumerate() {
+            // The first one where the condition holds.
+            if supposed.is_some_and(|holds| holds != (way == 0)) {
+                continue;
+            }
             let yielded = &func.dfg.insts[func.order.last(body)?];
             ranges.push(self.range(*yielded.args.get(usize::from(index))?)?);
         }
-        let [x, y] = &ranges[..] else {
+        let (Some(x), Some(y)) = (ranges.first(), ranges.last()) else {
             return None;
         };
         let (lo, hi) = (self.hosts.min(x.lo, y.lo), self.hosts.max(x.hi, y.hi));

@@ -173,12 +173,12 @@ impl Rounds {
         let is_positive = maker.compare(IntPred::Sgt, parts, zero);
         let step = maker.value(TileOp::Smax, &[parts, one], &[], ty);
         let some = maker.value(TileOp::Smax, &[all, zero], &[], ty);
-        let whole = maker.value(TileOp::Sdiv, &[some, step], &[], ty);
-        let over = maker.value(TileOp::Srem, &[some, step], &[], ty);
-        let is_over = maker.compare(IntPred::Sgt, over, zero);
-        let one_more = maker.value(TileOp::Iadd, &[whole, one], &[], ty);
-        let counted = maker.value(TileOp::Select, &[is_over, one_more, whole], &[], ty);
         let single = maker.value(TileOp::Smin, &[some, one], &[], ty);
+        // Rounded up as a product, whose range is exact where the numbers are known.
+        let last = maker.value(TileOp::Isub, &[some, one], &[], ty);
+        let before = maker.value(TileOp::Sdiv, &[last, step], &[], ty);
+        let counted = maker.value(TileOp::Iadd, &[before, one], &[], ty);
+        let counted = maker.value(TileOp::Imul, &[counted, single], &[], ty);
         Rounds {
             parts,
             is_positive,
@@ -197,14 +197,15 @@ impl Rounds {
     }
 }
 
-/// What head or tail adds the same number to for each tile: the number of a tile. Computed from the round it is seen to be one of the
-/// program's index, where that is where it begins, and to have its bounds.
+/// What head or tail adds the same number to for each tile: the number of a tile. Computed from the round it has bounds.
 struct Progression {
     /// What the addition gives.
     next: Value,
     /// That of the first round.
     first: Value,
-    by: Value,
+    /// What is taken off: of a sum with a program's index nobody would ask whether what divides it is positive
+    /// ([`AxisInfo::is_index`](crate::analysis::axis::AxisInfo::is_index)).
+    less: Value,
 }
 
 impl Progression {
@@ -235,21 +236,24 @@ impl Progression {
         let back = func.dfg.def_inst(first).map(|inst| &func.dfg.insts[inst]);
         let back = back.filter(|data| data.op == TileOp::Isub && is_step(data.args[1]));
         let begin = back.map(|data| data.args[0]);
-        let by = match known {
-            Some(known) => maker.number(known, number()),
-            None => by,
+        let less = match known {
+            Some(known) => maker.number(known.wrapping_neg(), number()),
+            None => {
+                let zero = maker.number(0, number());
+                maker.value(TileOp::Isub, &[zero, by], &[], number())
+            }
         };
         let first = match begin {
             Some(begin) => begin,
-            None => maker.value(TileOp::Iadd, &[first, by], &[], number()),
+            None => maker.value(TileOp::Isub, &[first, less], &[], number()),
         };
-        Some(Progression { next, first, by })
+        Some(Progression { next, first, less })
     }
 
     /// What the addition gives in a round.
     fn at(&self, maker: &mut Maker<'_>, round: Value) -> Value {
-        let moved = maker.value(TileOp::Imul, &[round, self.by], &[], number());
-        maker.value(TileOp::Iadd, &[self.first, moved], &[], number())
+        let moved = maker.value(TileOp::Imul, &[round, self.less], &[], number());
+        maker.value(TileOp::Isub, &[self.first, moved], &[], number())
     }
 }
 

@@ -1,3 +1,5 @@
+//! Nests compute what the loops did, and what is none stays.
+
 use super::nest_loops;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -188,6 +190,16 @@ fn other_loops_stay() {
     assert!(stays(
         -1,
         &BEFORE.replace("isub v6, v5", "isub v20, v5"),
+        "",
+        ""
+    ));
+    // A number of parts that was narrowed.
+    let narrowed = "v70 = itrunc v6 : i8
+        v71 = sext v70 : i32
+        v24 = isub v71, v5 : i32";
+    assert!(stays(
+        -1,
+        &BEFORE.replace("v24 = isub v6, v5 : i32", narrowed),
         "",
         ""
     ));

@@ -145,10 +145,12 @@ pub fn pipeline_loops(
     let mut found = Pipelined::default();
     let mut bytes = vec![0; loops.len()];
     for (at, &(block, inst)) in loops.iter().enumerate() {
-        // Rings of loops that follow each other share their bytes.
-        let is_nested =
-            |&other: &usize| nests[at].contains(&loops[other].1) || nests[other].contains(&inst);
-        let beside = (0..loops.len()).filter(is_nested).map(|other| bytes[other]);
+        // Rings of loops that follow each other share their bytes, but not in a loop around both: there they live on.
+        let is_beside = |&other: &usize| {
+            let mut around = nests[at].iter().filter(|it| nests[other].contains(it));
+            around.any(|&it| matches!(func.dfg.insts[it].op, TileOp::For | TileOp::While))
+        };
+        let beside = (0..loops.len()).filter(is_beside).map(|other| bytes[other]);
         let room = room.saturating_sub(beside.sum());
         let room_of = (target, room, resources.warpgroup_units);
         if let Some(plan) = plan(func, axis, inst, room_of, &mut found.cut, &mut choices) {

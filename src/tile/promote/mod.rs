@@ -124,15 +124,18 @@ pub fn promote(
             let mut judge = |forms: &mut _, access| {
                 judge(&facts, forms, &mut hosts, (access, summed), &transposed)
             };
+            let plan = judge(&mut forms, access);
             // Of what is checked on both sides it does not matter how its start was computed.
             let is_load = func.dfg.insts[access].op == TileOp::Load;
-            let checked = is_load.then(|| judge(&mut whole, access).ok()).flatten();
-            let plan = match checked {
-                Some(checked) if checked.plan.starts_anywhere => Ok(checked),
-                checked => judge(&mut forms, access).or_else(|refused| match refused.refusal {
-                    Refusal::Start | Refusal::Overflow => checked.ok_or(refused),
-                    _ => Err(refused),
-                }),
+            let whole = is_load.then(|| judge(&mut whole, access).ok()).flatten();
+            let plan = match (plan, whole) {
+                (_, Some(whole)) if whole.plan.starts_anywhere => Ok(whole),
+                (Err(refused), Some(whole))
+                    if matches!(refused.refusal, Refusal::Start | Refusal::Overflow) =>
+                {
+                    Ok(whole)
+                }
+                (plan, _) => plan,
             };
             judged.push((access, plan));
         }

@@ -35,7 +35,7 @@ pub fn share_loaded(func: &mut TileFunction, target: Target) -> usize {
         limit: target.shared_limit(),
         lifetimes: Lifetimes::of(func),
         slots: FxHashMap::default(),
-        added: FxHashMap::default(),
+        added: 0,
     };
     edit::rewrite(func, |edit, inst| {
         if edit.func.dfg.insts[inst].op == TileOp::Dot {
@@ -50,8 +50,8 @@ struct Sharing {
     /// Bytes that there are.
     limit: u32,
     lifetimes: Lifetimes,
-    /// Bytes that operands take in a block.
-    added: FxHashMap<Block, u32>,
+    /// Bytes that operands take.
+    added: u32,
     /// Where a value waits for products in a block.
     slots: FxHashMap<(Block, Value), Slot>,
 }
@@ -83,12 +83,11 @@ impl Sharing {
         let buffer = place_for(edit.ty(value))?;
         // What finds no place is converted, which takes as much room for a while.
         let bytes = buffer.stage_bytes();
-        let added = self.added.entry(edit.block()).or_default();
-        let taken = self.lifetimes.bytes_at(product) + *added;
+        let taken = self.lifetimes.bytes_at(product) + self.added;
         if self.limit.saturating_sub(taken) / 2 < bytes {
             return None;
         }
-        *added += bytes;
+        self.added += bytes;
         let slot = edit.func.add_buffer(buffer);
         let entry = entry(edit);
         edit.append(store(value, entry, slot));

@@ -739,13 +739,13 @@ def warned(x, N: tl.constexpr):
 #     |
 # help: what it comes from must be a constant, or a `tl.constexpr` of the kernel
 #
-# error[F12]: expected a compile-time constant, found a scalar i32
+# warning[F22]: this is no compile-time constant but a scalar i32
 #    --> errors.py:195:5
 #     |
 # 195 |     SIZE: tl.constexpr = n
 #     |     ^^^^^^^^^^^^^^^^^^^^^^
 #     |
-# help: only what does not depend on data can be `tl.constexpr`
+# help: only what does not depend on data is one; the annotation changes nothing
 #
 # error[F12]: a shape is made of constants, found a scalar i32
 #    --> errors.py:196:5

@@ -307,13 +307,21 @@ def many_warps(x):
 def odd_warps(x):
     tl.store(x, 1.0)
 # == error from_data "*fp32, i32"
-# error[F12]: expected a compile-time constant, found a scalar i32
+# warning[F22]: this is no compile-time constant but a scalar i32
 #   --> constants.py:54:5
 #    |
 # 54 |     SIZE: tl.constexpr = n * 2
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
-# help: only what does not depend on data can be `tl.constexpr`
+# help: only what does not depend on data is one; the annotation changes nothing
+#
+# error[F12]: `end` of `arange` must be a constant integer, found a scalar i32
+#   --> constants.py:55:31
+#    |
+# 55 |     tl.store(x + tl.arange(0, SIZE), 1.0)
+#    |                               ^^^^
+#    |
+# help: what it comes from must be a constant, or a `tl.constexpr` of the kernel
 # == error argument_from_data "*fp32, i32"
 # error[F12]: `end` of `arange` must be a constant integer, found a scalar i32
 #   --> constants.py:60:31
