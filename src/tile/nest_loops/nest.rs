@@ -371,7 +371,8 @@ impl Known<'_> {
         if !is_little || !data.is_pure() || !data.blocks.is_empty() {
             return None;
         }
-        for arg in data.args.to_vec() {
+        let args = data.args.clone();
+        for arg in args {
             self.value(maker, arg)?;
         }
         let copy = copy_of(maker.func, inst, &mut self.map);
