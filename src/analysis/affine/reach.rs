@@ -433,6 +433,12 @@ impl<'a, 'f> Reach<'a, 'f> {
         Some(merged(lo, hi, &x, &y))
     }
 
+    /// What is in one range or the other.
+    fn either(&mut self, x: &Range, y: &Range) -> Range {
+        let (lo, hi) = (self.hosts.min(x.lo, y.lo), self.hosts.max(x.hi, y.hi));
+        merged(lo, hi, x, y)
+    }
+
     /// A number below what it is supposed to be below.
     fn supposed_of(&mut self, value: Value, mut range: Range) -> Range {
         for (cond, holds) in self.supposed.clone() {
@@ -508,8 +514,7 @@ impl<'a, 'f> Reach<'a, 'f> {
         });
         self.memo = memo;
         let (x, y) = (x?, y?);
-        let (lo, hi) = (self.hosts.min(x.lo, y.lo), self.hosts.max(x.hi, y.hi));
-        Some(merged(lo, hi, &x, &y))
+        Some(self.either(&x, &y))
     }
 
     /// One of two; the first only where it is below what it is compared with.
@@ -529,8 +534,7 @@ impl<'a, 'f> Reach<'a, 'f> {
             x.hi = self.hosts.min(x.hi, last);
             extend(&mut x.conds, bound.conds);
         }
-        let (lo, hi) = (self.hosts.min(x.lo, y.lo), self.hosts.max(x.hi, y.hi));
-        Some(merged(lo, hi, &x, &y))
+        Some(self.either(&x, &y))
     }
 
     /// What one of two branches gives.
@@ -552,8 +556,7 @@ impl<'a, 'f> Reach<'a, 'f> {
         let (Some(x), Some(y)) = (ranges.first(), ranges.last()) else {
             return None;
         };
-        let (lo, hi) = (self.hosts.min(x.lo, y.lo), self.hosts.max(x.hi, y.hi));
-        Some(merged(lo, hi, x, y))
+        Some(self.either(x, y))
     }
 
     /// The range of a sum of products, of all indices of a block of this shape.

@@ -106,7 +106,7 @@ fn stages_run_ahead() {
     assert_eq!(pending, [2, 0], "in the loop, and behind it");
 }
 
-/// Loops that follow each other have all shared memory one after the other; those around others share it with them.
+/// Loops that follow each other have all shared memory one after the other; in a loop around both they share it.
 #[test]
 fn loops_that_follow_each_other_share_their_room() {
     let one = text(9, "stages = 4", "");
@@ -126,11 +126,15 @@ fn loops_that_follow_each_other_share_their_room() {
         .iter()
         .zip(["v10", "v11", "v12", "v13"]);
     let again = outside.fold(again, |text, (new, old)| text.replace(new, old));
-    let both = one[..end].to_owned() + &again + &one[end..].replace("v30", "v70");
-    let func = parse(&both);
-    let axis = Axis::compute(&func);
-    let stages = |entries: u32| {
+    let behind = one[end..].replace("v30", "v70");
+    let one_after_the_other = parse(&(one[..end].to_owned() + &again + &behind));
+    let (before, loops) = one[..end].split_at(begin);
+    let outer = "for v3, v4, v5 {\nblock9(v82: i32):\n";
+    let behind = behind.replace("return", "yield\n}\nreturn");
+    let in_a_loop = parse(&[before, outer, loops, &again, &behind].concat());
+    let stages = |func: &TileFunction, entries: u32| {
         let mut func = func.clone();
+        let axis = Axis::compute(&func);
         let resources = ResourcePlan {
             reserved: Target::SM_80.shared_limit() - entries * 2048,
             ..ResourcePlan::ALL
@@ -144,8 +148,10 @@ fn loops_that_follow_each_other_share_their_room() {
             rings.map(|ring| ring.stages).collect::<Vec<u32>>(),
         )
     };
-    assert_eq!(stages(4), (false, vec![4; 4]));
-    assert_eq!(stages(3), (true, vec![3; 4]));
+    assert_eq!(stages(&one_after_the_other, 4), (false, vec![4; 4]));
+    assert_eq!(stages(&one_after_the_other, 3), (true, vec![3; 4]));
+    assert_eq!(stages(&in_a_loop, 8), (false, vec![4; 4]));
+    assert_eq!(stages(&in_a_loop, 6), (true, vec![4, 4, 2, 2]));
 }
 
 /// A product whose sums are an operand in the next iteration, as of a loop that was turned: what it begins them with is copied ahead, too.
