@@ -8,7 +8,7 @@ use cranelift_entity::{SecondaryMap, packed_option::PackedOption};
 
 use crate::ir::entities::{Block, Inst};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Opcode, TileOp};
+use crate::ir::ops::Opcode;
 
 /// A step of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl ProgramOrder {
         let mut around = around.into_iter().flat_map(outwards);
         let is_repeated = around.any(|inst| {
             let op = func.dfg.insts[inst].op;
-            matches!(op, TileOp::For | TileOp::While)
+            op.is_loop()
         });
         stands_before || is_repeated
     }

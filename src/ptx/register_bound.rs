@@ -21,7 +21,9 @@
 
 use std::fmt;
 
-use crate::ir::attrs::Attrs;
+use crate::analysis::loops::Loops;
+use crate::ir::attrs::{Attrs, SpecialReg};
+use crate::ir::entities::Value;
 use crate::ir::function::ThreadFunction;
 use crate::ir::matrix_units::When;
 use crate::ir::ops::ThreadOp;
@@ -95,15 +97,12 @@ impl RegisterBound {
         let slots = func.slots.values();
         let shared = slots.filter_map(|s| Some(s.offset? + s.bytes)).max();
         if unit.is_some_and(|unit| unit.info().when == When::UntilWait) {
-            // Warps of roles have registers of their own.
-            let mut ops = insts.clone().map(|&inst| func.dfg.insts[inst].op);
-            let shared = match ops.any(|op| op == ThreadOp::SetRegisters) {
-                true => None,
-                false => Some(shared.unwrap_or(0)),
+            // Kernels with roles are alone on their SMs, and so are those that have as many programs as there are SMs.
+            let ctas = match func.producer().is_some() || walks_over_programs(func) {
+                true => 1,
+                false => of_warpgroups(threads, shared.unwrap_or(0), target, predicted, needed),
             };
-            let ctas =
-                shared.map(|shared| of_warpgroups(threads, shared, target, predicted, needed));
-            return Some(RegisterBound::Ctas(ctas.unwrap_or(1)));
+            return Some(RegisterBound::Ctas(ctas));
         }
         if predicted > most {
             return Some(RegisterBound::Ctas(1));
@@ -166,6 +165,29 @@ fn of_warpgroups(threads: u32, shared: u32, target: Target, predicted: u32, need
         true => ctas,
         false => 1,
     }
+}
+
+/// Whether a loop around others goes on from the program's number: such kernels are launched with as many programs as there are SMs.
+fn walks_over_programs(func: &ThreadFunction) -> bool {
+    let is_number = |&value: &Value| {
+        let inst = func.dfg.def_inst(value);
+        let reg = inst.and_then(|inst| func.dfg.insts[inst].reg());
+        matches!(
+            reg,
+            Some(SpecialReg::ProgramX | SpecialReg::ProgramY | SpecialReg::ProgramZ)
+        )
+    };
+    let loops = Loops::with_function(func);
+    let mut blocks = func.order.blocks.iter().copied();
+    // Where that is the compiler's doing, there are as many CTAs as find room.
+    !func.persistent
+        && blocks.clone().any(|block| loops.depth(block) > 1)
+        && blocks.any(|block| {
+            let last = func.order.last(block);
+            let calls = last.map_or(&[][..], |last| &func.dfg.insts[last].blocks);
+            let mut enters = calls.iter().filter(|call| loops.is_in_loop(call.block));
+            !loops.is_in_loop(block) && enters.any(|call| call.args.iter().any(is_number))
+        })
 }
 
 /// Whether a loop loads from global memory into registers.

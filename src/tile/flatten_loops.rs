@@ -151,7 +151,7 @@ impl Nest {
         let data = &func.dfg.insts[outer];
         let body = func.regions(outer).next()?;
         let list = func.order.insts(body);
-        let is_loop = |inst: &Inst| matches!(func.dfg.insts[*inst].op, TileOp::For | TileOp::While);
+        let is_loop = |inst: &Inst| func.dfg.insts[*inst].op.is_loop();
         let place = list.iter().position(is_loop)?;
         let inner = list[place];
         let before = list[..place].to_vec();
@@ -160,9 +160,7 @@ impl Nest {
         let inside = &func.dfg.insts[inner];
         let inner_body = func.regions(inner).next()?;
         let multiplies = func.any_inside(inner_body, &InstData::is_product);
-        let has_loop = func.any_inside(inner_body, &|data| {
-            matches!(data.op, TileOp::For | TileOp::While)
-        });
+        let has_loop = func.any_inside(inner_body, &|data| data.op.is_loop());
         let is_pipelined = inside.stages().is_none_or(|&stages| stages > 1);
         if inside.op != TileOp::For || !multiplies || has_loop || !is_pipelined {
             return None;

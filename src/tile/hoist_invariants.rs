@@ -11,7 +11,6 @@ use super::edit::{self, Editor, Fate};
 use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::TileOp;
 
 /// Moves invariant instructions out of loops; gives their number.
 pub fn hoist_invariants(func: &mut TileFunction) -> usize {
@@ -22,7 +21,7 @@ pub fn hoist_invariants(func: &mut TileFunction) -> usize {
         }
         let mut target = edit.block();
         while let Some(owner) = edit.owner(target) {
-            let is_loop = matches!(edit.func.dfg.insts[owner].op, TileOp::For | TileOp::While);
+            let is_loop = edit.func.dfg.insts[owner].op.is_loop();
             let inside = edit.func.dfg.uses(inst);
             let mut inside = inside.map(|value| home(edit, &moved, value));
             if !is_loop || inside.any(|block| block == Some(target)) {

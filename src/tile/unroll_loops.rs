@@ -184,7 +184,7 @@ fn pays(func: &TileFunction, inst: Inst, copies: u64, target: Target) -> bool {
     let (Some(block), Some(body)) = (func.order.block_of(inst), func.regions(inst).next()) else {
         return false;
     };
-    let is_loop = |owner: Inst| matches!(func.dfg.insts[owner].op, TileOp::For | TileOp::While);
+    let is_loop = |owner: Inst| func.dfg.insts[owner].op.is_loop();
     // What is pipelined is the loop in it; copies would fill a pipeline each ([`super::flatten_loops`]).
     let mut list = func.order.insts(body).iter();
     if list.any(|&inst| is_loop(inst)) {

@@ -8,8 +8,10 @@ use crate::ir::ops::{Opcode, TypeRule};
 use crate::ir::types::{Elem, ValueType};
 
 /// Ops of a producer that are not pure.
-const OPS: [&str; 10] = [
+const OPS: [&str; 12] = [
     "for",
+    "while",
+    "condition",
     "if",
     "yield",
     "gdc_wait",

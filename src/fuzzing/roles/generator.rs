@@ -282,17 +282,16 @@ impl Generator<'_> {
 
     fn statements(&mut self, scope: &mut Scope) {
         let is_outside = self.depth == 1;
-        let [keeps, exchanges, ends] =
-            [scope.kept.is_some(), scope.other.is_some(), !self.of_boxes].map(usize::from);
+        let [keeps, exchanges] = [scope.kept.is_some(), scope.other.is_some()].map(usize::from);
         for _ in 0..self.random.pick(&[1, 1, 2, 3]) {
             let may_nest = self.depth <= MAX_DEPTH;
             let kind = match is_outside {
                 true => self
                     .random
-                    .weighted(&[1, 12, 1, 2, keeps, exchanges, 3 * ends, keeps]),
+                    .weighted(&[1, 12, 1, 2, keeps, exchanges, 3, keeps]),
                 false => self
                     .random
-                    .weighted(&[8, 4, 3, 3, 2 * keeps, 2 * exchanges, ends, keeps]),
+                    .weighted(&[8, 4, 3, 3, 2 * keeps, 2 * exchanges, 1, keeps]),
             };
             match kind {
                 1 if may_nest => self.count(scope),
@@ -653,7 +652,9 @@ impl Generator<'_> {
             &format!("icmp {}, {bound} {{ipred = slt}}", scope.counter),
             "i1",
         );
-        let other = match self.random.below(3) {
+        // A producer does not know what products come to.
+        let kinds = if self.of_boxes { 2 } else { 3 };
+        let other = match self.random.below(kinds) {
             0 => return below,
             1 => {
                 let number = self.of_table(&scope.counter);

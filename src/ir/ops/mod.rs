@@ -269,6 +269,11 @@ macro_rules! same_op {
             pub fn on_threads(self) -> Option<ThreadOp> {
                 match self { $(TileOp::$variant => Some(ThreadOp::$variant),)* _ => None }
             }
+
+            /// Whether it is a loop, whatever ends it.
+            pub(crate) fn is_loop(self) -> bool {
+                matches!(self, TileOp::For | TileOp::While)
+            }
         }
     };
 }

@@ -409,7 +409,7 @@ macro_rules! for_each_op {
                 /// values. A step below 1 is undefined.
                 For "for" for_loop(lo: Value, hi: Value, step: Value, inits: &[Value]) {} {stages: u8, unroll: u8} [] For, Region;
                 /// Runs the first region, then, while its condition held, the second, whose yields re-enter the first.
-                While "while" while_loop(inits: &[Value]) {} {} [] While, Region;
+                While "while" while_loop(inits: &[Value]) {} {stages: u8} [] While, Region;
                 /// Runs the first region if `cond` is true, else the second; its yields are the results.
                 If "if" if_else(cond: Value) {} {} [] If, Region;
                 /// Ends a region with its results.

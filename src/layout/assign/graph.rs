@@ -454,6 +454,6 @@ impl Graph {
 
 /// How many loops an instruction with regions adds.
 fn loops(func: &TileFunction, inst: Inst) -> u32 {
-    let is_loop = matches!(func.dfg.insts[inst].op, TileOp::For | TileOp::While);
+    let is_loop = func.dfg.insts[inst].op.is_loop();
     u32::from(is_loop)
 }

@@ -349,7 +349,7 @@ fn entries(func: &TileFunction, order: &ProgramOrder, block: Block) -> Option<(u
     loop {
         let owner = order.owner(at)?;
         let data = &func.dfg.insts[owner];
-        if data.op == TileOp::For {
+        if data.op.is_loop() {
             let stages = data.stages().copied().unwrap_or(DEFAULT_STAGES);
             return Some(match holds_loops(func, owner) {
                 true => (1, true),
@@ -364,7 +364,7 @@ fn entries(func: &TileFunction, order: &ProgramOrder, block: Block) -> Option<(u
 pub(super) fn holds_loops(func: &TileFunction, inst: Inst) -> bool {
     func.regions(inst)
         .flat_map(|region| func.order.insts(region))
-        .any(|&inst| func.dfg.insts[inst].op == TileOp::For || holds_loops(func, inst))
+        .any(|&inst| func.dfg.insts[inst].op.is_loop() || holds_loops(func, inst))
 }
 
 /// Places in which pieces of a stored block stand in turn.

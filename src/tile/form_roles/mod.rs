@@ -40,7 +40,6 @@ use crate::ir::ops::TileOp;
 use crate::layout::warpgroup;
 use crate::settings::{MOST_WARPS, Policy, Target};
 use crate::tile::resources::ResourcePlan;
-use crate::tile::share_operands::registers_needed;
 use crate::tile::start_dots;
 use weave::{Role, Weaver};
 
@@ -105,11 +104,7 @@ pub fn form_roles(func: &mut TileFunction, target: Target, resources: &ResourceP
     let before = (1 < groups).then(|| func.clone());
     let warps = func.num_warps();
     let first_warp = warps * groups;
-    let registers = func
-        .insts_with(TileOp::For)
-        .filter_map(|(_, inst)| func.regions(inst).next())
-        .map(|body| registers_needed(func, body))
-        .max();
+    let registers = worth::registers_of_loops(func);
     // Within an author's bound the assembler gives no role more.
     let registers = registers.filter(|_| resources.max_registers.is_none());
     let budget = registers.and_then(|registers| budget(first_warp, registers));

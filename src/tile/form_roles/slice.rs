@@ -16,14 +16,22 @@ use crate::tile::promote::used::Used;
 #[derive(Debug, Default)]
 pub(super) struct Needed {
     insts: EntitySet<Inst>,
-    /// Carried values and results of loops and choices, by their numbers.
-    carried: FxHashSet<(Inst, usize)>,
+    carried: FxHashSet<(Inst, Carried)>,
+}
+
+/// A value that a loop or choice carries, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Carried {
+    /// An initial value and what takes its place, or a result of a choice or counted loop.
+    Around(usize),
+    /// What the first region of a `while` hands to the second one, and in the end to what stands behind.
+    Past(usize),
 }
 
 impl Needed {
-    /// Numbers of the carried values that are needed of so many.
-    fn kept(&self, inst: Inst, count: usize) -> Vec<usize> {
-        let is_kept = |&i: &usize| self.carried.contains(&(inst, i));
+    /// Numbers of the carried values that are needed.
+    fn kept(&self, inst: Inst, kind: impl Fn(usize) -> Carried, count: usize) -> Vec<usize> {
+        let is_kept = |&i: &usize| self.carried.contains(&(inst, kind(i)));
         (0..count).filter(is_kept).collect()
     }
 }
@@ -47,6 +55,10 @@ pub(super) fn needed(func: &TileFunction, loads: &[Inst]) -> Option<Needed> {
             match data.op {
                 TileOp::For => values.extend(&data.args[..3]),
                 TileOp::If => values.extend(&data.args[..1]),
+                TileOp::While => {
+                    let end = func.order.last(func.regions(inst).next()?)?;
+                    values.extend(func.dfg.insts[end].args.first());
+                }
                 TileOp::TensorLoad | TileOp::GdcWait => values.extend(&data.args),
                 // Where blocks stand may stand in memory that nobody writes.
                 TileOp::Load if used.is_settled(func, &order, inst) => values.extend(&data.args),
@@ -65,44 +77,59 @@ pub(super) fn needed(func: &TileFunction, loads: &[Inst]) -> Option<Needed> {
         if !ty.is_scalar() || ty.elem == Elem::Token {
             return None;
         }
-        match func.dfg.values[value].def {
+        let (inst, carried) = match func.dfg.values[value].def {
             ValueDef::Result(inst, number) => {
-                insts.push(inst);
                 let number = usize::from(number);
-                if func.dfg.insts[inst].class() == OpClass::Region
-                    && out.carried.insert((inst, number))
-                {
-                    values.extend(carried_from(func, inst, number)?);
-                }
+                let data = &func.dfg.insts[inst];
+                let carried = match data.op {
+                    TileOp::While => Some(Carried::Past(number)),
+                    _ => (data.class() == OpClass::Region).then_some(Carried::Around(number)),
+                };
+                (inst, carried)
             }
             ValueDef::Param(block, number) => {
                 let Some(owner) = order.owner(block) else {
                     continue;
                 };
-                insts.push(owner);
-                let Some(number) = usize::from(number).checked_sub(1) else {
-                    continue;
+                let number = usize::from(number);
+                let is_first = func.regions(owner).next() == Some(block);
+                let carried = match func.dfg.insts[owner].op {
+                    TileOp::While if is_first => Some(Carried::Around(number)),
+                    TileOp::While => Some(Carried::Past(number)),
+                    // What counts is there in any case.
+                    _ => number.checked_sub(1).map(Carried::Around),
                 };
-                if out.carried.insert((owner, number)) {
-                    values.extend(carried_from(func, owner, number)?);
-                }
+                (owner, carried)
             }
+        };
+        insts.push(inst);
+        if let Some(carried) = carried.filter(|&carried| out.carried.insert((inst, carried))) {
+            values.extend(carried_from(func, inst, carried)?);
         }
     }
 }
 
 /// What a carried value or result of a loop or choice comes from.
-fn carried_from(func: &TileFunction, inst: Inst, number: usize) -> Option<Vec<Value>> {
+fn carried_from(func: &TileFunction, inst: Inst, carried: Carried) -> Option<Vec<Value>> {
     let data = &func.dfg.insts[inst];
+    let end = |region| Some(&func.dfg.insts[func.order.last(region)?].args);
+    let mut regions = func.regions(inst);
     let mut found = Vec::new();
-    match data.op {
-        TileOp::For => found.push(*data.args.get(3 + number)?),
-        TileOp::If => {}
+    match (data.op, carried) {
+        (TileOp::For, Carried::Around(number)) => found.push(*data.args.get(3 + number)?),
+        (TileOp::If, Carried::Around(_)) => {}
+        (TileOp::While, Carried::Around(number)) => {
+            found.push(*data.args.get(number)?);
+            regions.next();
+        }
+        (TileOp::While, Carried::Past(number)) => {
+            return Some(vec![*end(regions.next()?)?.get(1 + number)?]);
+        }
         _ => return None,
     }
-    for region in func.regions(inst) {
-        let last = func.order.last(region)?;
-        found.push(*func.dfg.insts[last].args.get(number)?);
+    for region in regions {
+        let (Carried::Around(number) | Carried::Past(number)) = carried;
+        found.push(*end(region)?.get(number)?);
     }
     Some(found)
 }
@@ -128,7 +155,7 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// Copies a block, whose terminator hands on the values with these numbers.
+    /// Copies a block, whose terminator hands on its operands with these numbers.
     fn block(&mut self, old: Block, handed_on: &[usize], new: Block) {
         let list = self.func.order.insts(old).to_vec();
         let mut copies = Vec::new();
@@ -141,7 +168,9 @@ impl Copier<'_> {
             Some(&last) => self.func.dfg.insts[last].clone(),
             None => return,
         };
-        end.op = TileOp::Yield;
+        if end.op == TileOp::Return {
+            end.op = TileOp::Yield;
+        }
         end.args = handed_on.iter().map(|&i| end.args[i]).collect();
         for arg in &mut end.args {
             *arg = self.values.get(arg).copied().unwrap_or(*arg);
@@ -153,29 +182,46 @@ impl Copier<'_> {
     fn inst(&mut self, old: Inst) -> Inst {
         let mut data = self.func.dfg.insts[old].clone();
         let results = std::mem::take(&mut data.results);
-        let mut kept: Vec<usize> = (0..results.len()).collect();
-        if data.class() == OpClass::Region {
-            kept = self.needed.kept(old, results.len());
-        }
-        if data.op == TileOp::For {
-            let inits: Vec<Value> = kept.iter().map(|&i| data.args[3 + i]).collect();
-            data.args.truncate(3);
-            data.args.extend(inits);
+        let kept = |kind: fn(usize) -> Carried, count| self.needed.kept(old, kind, count);
+        // Of a loop's operands those behind its bounds are initial values.
+        let (around, first_init) = match data.op {
+            TileOp::For => (kept(Carried::Around, results.len()), 3),
+            TileOp::While => (kept(Carried::Around, data.args.len()), 0),
+            _ => (kept(Carried::Around, results.len()), data.args.len()),
+        };
+        let kept = match data.op {
+            TileOp::While => kept(Carried::Past, results.len()),
+            _ if data.class() == OpClass::Region => around.clone(),
+            _ => (0..results.len()).collect(),
+        };
+        let inits = data.args[first_init..].to_vec();
+        data.args.truncate(first_init);
+        if data.op.is_loop() {
+            data.args.extend(around.iter().map(|&i| inits[i]));
         }
         for arg in &mut data.args {
             *arg = self.values.get(arg).copied().unwrap_or(*arg);
         }
-        for call in &mut data.blocks {
+        let is_while = data.op == TileOp::While;
+        for (number, call) in data.blocks.iter_mut().enumerate() {
+            let goes_on: Vec<usize> = kept.iter().map(|&i| 1 + i).collect();
+            // What a region takes and hands on; a counted loop's takes what counts first, and whether a `while` goes on stands in
+            // front of what it hands on.
+            let (takes, hands_on) = match (is_while, number) {
+                (true, 0) => (around.clone(), [&[0], &goes_on[..]].concat()),
+                (true, _) => (kept.clone(), around.clone()),
+                (false, _) => ([&[0], &goes_on[..]].concat(), kept.clone()),
+            };
             let params = self.func.dfg.blocks[call.block].params.clone();
             let region = self.func.dfg.make_block();
             for (i, &param) in params.iter().enumerate() {
-                if i == 0 || kept.contains(&(i - 1)) {
+                if takes.contains(&i) {
                     let ty = self.func.dfg.ty(param);
                     let new = self.func.dfg.append_param(region, ty);
                     self.values.insert(param, new);
                 }
             }
-            self.block(call.block, &kept, region);
+            self.block(call.block, &hands_on, region);
             *call = BlockCall::region(region);
         }
         let types: Vec<TileType> = kept.iter().map(|&i| self.func.dfg.ty(results[i])).collect();

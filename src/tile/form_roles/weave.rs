@@ -259,7 +259,7 @@ impl<'a> Weaver<'a> {
             .iter()
             .flat_map(|&channel| self.parts(channel, states[channel]))
             .collect();
-        let is_loop = data.op == TileOp::For;
+        let is_loop = data.op.is_loop();
         if is_loop {
             data.args.extend(enters.iter().copied());
         }

@@ -28,15 +28,26 @@ pub(super) fn pays(
     let block_of = |group: &LoadGroup| func.order.block_of(group.loads[0]);
     let is_loop = |block: &Block| {
         let owner = order.owner(*block);
-        owner.is_some_and(|owner| {
-            func.dfg.insts[owner].op == TileOp::For && !holds_loops(func, owner)
-        })
+        owner.is_some_and(|owner| func.dfg.insts[owner].op.is_loop() && !holds_loops(func, owner))
     };
     let mut bodies = groups.iter().filter_map(block_of).filter(is_loop);
     if bodies.all(|body| products_wait(func, body)) {
         return false;
     }
-    resident(func, target, drafts) <= 1
+    walks_over_programs(func) || resident(func, target, drafts) <= 1
+}
+
+/// Whether programs walk over work by themselves: a loop around others goes on from the program's number. Such kernels are launched with
+/// as many programs as there are SMs, so that each is alone on its own.
+fn walks_over_programs(func: &TileFunction) -> bool {
+    let is_number = |&value: &Value| {
+        let inst = func.dfg.def_inst(value);
+        inst.is_some_and(|inst| func.dfg.insts[inst].op == TileOp::ProgramId)
+    };
+    func.order.insts(func.entry).iter().any(|&inst| {
+        let data = &func.dfg.insts[inst];
+        data.op.is_loop() && data.args.iter().any(is_number) && holds_loops(func, inst)
+    })
 }
 
 /// Sums of products that a thread has at least where groups take turns.
@@ -66,11 +77,7 @@ pub(super) fn turns_pay(func: &TileFunction, target: Target, drafts: &[Draft]) -
 
 /// How many CTAs of a kernel without roles an SM holds.
 fn resident(func: &TileFunction, target: Target, drafts: &[Draft]) -> u32 {
-    let registers = func
-        .insts_with(TileOp::For)
-        .filter_map(|(_, inst)| func.regions(inst).next())
-        .map(|body| registers_needed(func, body))
-        .max();
+    let registers = registers_of_loops(func);
     let rings = func
         .buffers
         .values()
@@ -82,6 +89,17 @@ fn resident(func: &TileFunction, target: Target, drafts: &[Draft]) -> u32 {
         shared: drafts.iter().map(Draft::bytes).sum::<u32>() + rings.sum::<u32>(),
     };
     target.resident(usage)
+}
+
+/// The most registers that a loop needs, if there is one.
+pub(super) fn registers_of_loops(func: &TileFunction) -> Option<u32> {
+    let loops = func
+        .all_insts()
+        .filter(|&(_, inst)| func.dfg.insts[inst].op.is_loop());
+    loops
+        .flat_map(|(_, inst)| func.regions(inst))
+        .map(|body| registers_needed(func, body))
+        .max()
 }
 
 /// Whether a product in a block needs what another one there gives.

@@ -87,9 +87,10 @@ const MORE_WARPS: u32 = 8;
 
 /// Gives loops of products that state no number of stages this one.
 pub(crate) fn set_stages(func: &mut TileFunction, stages: u8) {
-    let loops = func.insts_with(TileOp::For).map(|(_, inst)| inst);
+    let loops = func.all_insts().map(|(_, inst)| inst);
     let silent = loops.filter(|&inst| {
-        func.dfg.insts[inst].stages().is_none() && {
+        let data = &func.dfg.insts[inst];
+        data.op.is_loop() && data.stages().is_none() && {
             let mut regions = func.regions(inst);
             regions.any(|body| func.any_inside(body, &InstData::is_product))
         }
@@ -148,7 +149,7 @@ pub fn pipeline_loops(
         // Rings of loops that follow each other share their bytes, but not in a loop around both: there they live on.
         let is_beside = |&other: &usize| {
             let mut around = nests[at].iter().filter(|it| nests[other].contains(it));
-            around.any(|&it| matches!(func.dfg.insts[it].op, TileOp::For | TileOp::While))
+            around.any(|&it| func.dfg.insts[it].op.is_loop())
         };
         let beside = (0..loops.len()).filter(is_beside).map(|other| bytes[other]);
         let room = room.saturating_sub(beside.sum());

@@ -314,7 +314,7 @@ fn loads_for(
     let mut loads = Vec::new();
     for &inst in func.order.insts(block).iter().rev() {
         let data = &func.dfg.insts[inst];
-        if matches!(data.op, TileOp::For | TileOp::While) {
+        if data.op.is_loop() {
             match is_body {
                 true => return None,
                 false => continue,

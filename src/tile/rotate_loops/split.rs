@@ -72,9 +72,7 @@ fn may_stand(func: &TileFunction, inst: Inst) -> bool {
         data.op != TileOp::Dot && (data.op.info().ends_block() || may_stand(func, inst))
     };
     let mut inner = func.regions(inst).flat_map(|block| func.order.insts(block));
-    !matches!(data.op, TileOp::For | TileOp::While)
-        && !data.has_effect()
-        && inner.all(|&inst| is_plain(inst))
+    !data.op.is_loop() && !data.has_effect() && inner.all(|&inst| is_plain(inst))
 }
 
 /// Where a value of the loop comes from.

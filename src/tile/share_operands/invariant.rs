@@ -77,7 +77,7 @@ fn loop_bodies(func: &TileFunction) -> Vec<Block> {
     let bodies = loops.filter_map(|(_, i)| Some(func.dfg.insts[i].blocks.first()?.block));
     let is_plain = |&body: &Block| {
         let mut insts = func.order.insts(body).iter();
-        insts.all(|&i| !matches!(func.dfg.insts[i].op, TileOp::For | TileOp::While))
+        insts.all(|&i| !func.dfg.insts[i].op.is_loop())
     };
     bodies.filter(is_plain).collect()
 }

@@ -115,9 +115,7 @@ impl Lifetimes {
                         ends.entry(slot).or_insert((step, step)).1 = step;
                     }
                 }
-                WalkStep::Leave(inst)
-                    if matches!(func.dfg.insts[inst].op, TileOp::For | TileOp::While) =>
-                {
+                WalkStep::Leave(inst) if func.dfg.insts[inst].op.is_loop() => {
                     loops.push((at[&inst], step));
                 }
                 WalkStep::Region(_) | WalkStep::Leave(_) => {}

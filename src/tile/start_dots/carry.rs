@@ -136,7 +136,7 @@ fn sink(func: &mut TileFunction, product: &Started) {
     let is_touched = |value: Value| value == result || held.contains(&value);
     let late = give_backs(func, product.block);
     let stops = |inst: Inst| {
-        let is_loop = matches!(func.dfg.insts[inst].op, TileOp::For | TileOp::While);
+        let is_loop = func.dfg.insts[inst].op.is_loop();
         let ends = func.order.last(product.block) == Some(inst);
         is_loop
             || ends
