@@ -53,6 +53,8 @@ use crate::tile::advance_scalars::advance_scalars;
 use crate::tile::apply_promises::apply_promises;
 use crate::tile::bound_waits::bound_waits;
 use crate::tile::compare_narrow::compare_narrow;
+use crate::tile::compute_again::compute_again;
+use crate::tile::count_loops::count_loops;
 use crate::tile::defer_sums::defer_sums;
 use crate::tile::eliminate_dead_code::eliminate_dead_code;
 use crate::tile::fetch_boxes::fetch_boxes;
@@ -457,6 +459,12 @@ fn tile_passes(
     if load_ahead(func) > 0 {
         watch.tile("load_ahead", func)?;
     }
+    let most = Target::most_registers(32 * func.num_warps());
+    let most = most.min(options.max_registers.map_or(most, u32::from));
+    if compute_again(func, most) > 0 {
+        eliminate_dead_code(func);
+        watch.tile("compute_again", func)?;
+    }
     if order_sums(func) > 0 {
         eliminate_dead_code(func);
         watch.tile("order_sums", func)?;
@@ -496,6 +504,11 @@ fn clean_passes(
     eliminate_dead_code(func);
     watch.tile("eliminate_dead_code", func)?;
 
+    if count_loops(func) > 0 {
+        watch.tile("count_loops", func)?;
+        clean_again(func);
+        watch.tile("eliminate_dead_code_of_counted_loops", func)?;
+    }
     if nest_loops(func) > 0 {
         watch.tile("nest_loops", func)?;
         clean_again(func);

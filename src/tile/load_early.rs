@@ -1,4 +1,4 @@
-//! Small loads of an iteration that multiplies matrices, when it begins.
+//! Small loads of an iteration that multiplies matrices, or sums up, when it begins.
 //!
 //! ```text
 //! for i in 0..n {                     for i in 0..n {
@@ -8,9 +8,9 @@
 //! }                                   }
 //! ```
 //!
-//! Products and what is exchanged for them wait for barriers, and the assembler moves no load over these: as the program is written,
-//! `x` is asked for when `y` is there, and an iteration takes as long as both. Scales and decays are such loads, of a number or of one for
-//! each row. A load moves if it finds the same whenever it is executed (`Used::is_settled`), takes a register or two of each thread,
+//! Products, sums over warps, and what is exchanged for them wait for barriers, and the assembler moves no load over these: as the program
+//! is written, `x` is asked for when `y` is there, and an iteration takes as long as both. Scales and decays are such loads, of a number or
+//! of one for each row. A load moves if it finds the same whenever it is executed (`Used::is_settled`), takes a register or two of each thread,
 //! and is computed from nothing but the counter, what the loop carries and other such loads. (An H100, us: the causal pass of attention
 //! for dK and dV with 128 columns 1049 and 981, attention within documents 100 and 92.)
 
@@ -29,14 +29,16 @@ const MOST_BYTES: u32 = 8;
 pub fn load_early(func: &mut TileFunction) -> usize {
     let regions = func.insts_with(TileOp::For).map(|(_, inst)| inst);
     let bodies = regions.filter_map(|inst| func.regions(inst).next());
-    // With the loads behind a product.
+    // With the loads behind what waits.
     let loads = |body: Block| {
         let insts = func.order.insts(body);
-        let is_product = |&inst: &Inst| func.dfg.insts[inst].op == TileOp::Dot;
-        let product = insts.iter().position(is_product).unwrap_or(insts.len());
-        let small = insts[product..]
-            .iter()
-            .filter(|&&inst| is_small(func, inst));
+        let waits = |&inst: &Inst| match func.dfg.insts[inst].op {
+            TileOp::Dot => true,
+            TileOp::Reduce | TileOp::Scan => func.num_warps() > 1,
+            _ => false,
+        };
+        let first = insts.iter().position(waits).unwrap_or(insts.len());
+        let small = insts[first..].iter().filter(|&&inst| is_small(func, inst));
         (body, small.copied().collect::<Vec<Inst>>())
     };
     let mut loops: Vec<(Block, Vec<Inst>)> = bodies.map(loads).collect();
@@ -156,6 +158,42 @@ block0:
         );
         assert_eq!(count, 1);
         assert_eq!(ops, ["addptr", "load", "dot", "splat", "fmul", "yield"]);
+    }
+
+    #[test]
+    fn what_stands_behind_a_sum_is_asked_for_first() {
+        for (warps, first) in [("warps(4)", "addptr"), ("warps(1)", "reduce")] {
+            let text = format!(
+                "kernel @k(v0 \"x\": ptr<f32>, v1 \"out\": ptr<f32>, v2 \"n\": i32) {warps} {{
+block0:
+    v3 = const {{value = 0}} : i32
+    v4 = const {{value = 1}} : i32
+    v5 = const {{value = 0.0}} : f32[256]
+    v7 = for v3, v2, v4, v5 : f32[256] {{
+    block1(v10: i32, v11: f32[256]):
+        v20 = reduce v11 {{axis = 0}} : f32 {{
+        block2(v21: f32, v22: f32):
+            v23 = fadd v21, v22 : f32
+            yield v23
+        }}
+        v30 = addptr v0, v10 : ptr<f32>
+        v31 = load v30 : f32
+        v32 = fadd v20, v31 : f32
+        v40 = splat v32 : f32[256]
+        yield v40
+    }}
+    return
+}}
+"
+            );
+            let mut func = parse_tile(&text).expect("a kernel");
+            let count = load_early(&mut func);
+            assert_eq!(count, usize::from(first == "addptr"));
+            let (_, inst) = func.insts_with(TileOp::For).next().expect("a loop");
+            let body = func.regions(inst).next().expect("what it repeats");
+            let op = func.dfg.insts[func.order.insts(body)[0]].op;
+            assert_eq!(op.info().name, first);
+        }
     }
 
     #[test]

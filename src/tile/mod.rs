@@ -9,6 +9,8 @@ pub mod apply_promises;
 pub mod bound_waits;
 mod carried;
 pub mod compare_narrow;
+pub mod compute_again;
+pub mod count_loops;
 pub mod defer_sums;
 pub mod eliminate_dead_code;
 pub mod fetch_boxes;

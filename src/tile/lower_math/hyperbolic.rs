@@ -1,8 +1,10 @@
 //! Hyperbolic functions.
 
+use std::f64::consts::LOG2_E;
+
 use super::exponential::{Power, half_exp, parts, quarter_exp};
 use super::expr::X;
-use super::tables::{LOG2_E_HI, SINH, TANH};
+use super::tables::{SINH, TANH};
 use crate::ir::ops::TileOp;
 
 /// `h` with `sign / (4 h)`, which is added, where h is half the power of e of a number that is not negative.
@@ -40,25 +42,22 @@ pub(super) fn cosh(x: X<'_>) -> X<'_> {
 }
 
 /// A polynomial near 0, else `1 - 2 / (e^(2 |x|) + 1)`. In f32 the power and the reciprocal are the machine's, which overflow to
-/// infinity and 0.
+/// infinity and 0, and give NaN for NaN, which is not below any limit.
 pub(super) fn tanh(x: X<'_>) -> X<'_> {
     let formula = x.formula();
     let a = x.abs();
     let square = a * a;
     let small = (square.polynomial(&TANH) * square).fma(a, a);
-    let (large, limit) = if formula.is_double() {
-        // 1 from 20 on.
-        let a = a.min(20.0);
-        let Power { power, k, .. } = parts(a + a, None);
-        let sum = power.fma(k.power_of_two(), 1.0);
-        let rest = formula.number(2.0).over(sum);
-        (formula.number(1.0) - rest, 1.0)
-    } else {
-        let power = ((a * LOG2_E_HI) * 2.0).op(TileOp::Exp2);
-        let reciprocal = (power + 1.0).op(TileOp::RcpFtz);
-        (reciprocal.fma(-2.0, 1.0), 0.6)
-    };
-    let y = a.lt(limit).select(small, large);
-    let y = x.is_nan().select(x, y);
-    y.with_sign_of(x)
+    if !formula.is_double() {
+        let power = (a * (2.0 * LOG2_E)).op(TileOp::Exp2);
+        let large = (power + 1.0).op(TileOp::RcpFtz).fma(-2.0, 1.0);
+        return a.lt(0.6).select(small, large).with_sign_of(x);
+    }
+    // 1 from 20 on.
+    let near = a.min(20.0);
+    let Power { power, k, .. } = parts(near + near, None);
+    let sum = power.fma(k.power_of_two(), 1.0);
+    let large = formula.number(1.0) - formula.number(2.0).over(sum);
+    let y = a.lt(1.0).select(small, large);
+    x.is_nan().select(x, y).with_sign_of(x)
 }
