@@ -32,7 +32,16 @@ impl Expander<'_> {
         let pointers = self.parts_of(&pointers, count)?;
         let mask = self.mask(inst, 1, count)?;
         let other = self.fallback(inst, 2)?;
+        let mut leader = None;
         let (_, copies) = self.copies(ty)?;
+        // Where nobody else needs the elements, of threads that hold copies one loads them.
+        let copies = match self.own_elements().loads.contains(inst) {
+            true => {
+                leader = self.leader(copies)?;
+                0
+            }
+            false => copies,
+        };
         let attrs = self.access_attrs(inst, copies);
 
         let widest = self.target.widest_access();
@@ -55,8 +64,10 @@ impl Expander<'_> {
                 Some(other) if place.2.is_some() => Some(self.slice(other, count, reg, width)?),
                 _ => None,
             };
+            let (base, offset, masked) = place;
+            let pred = self.both(masked, leader)?;
             let result = self.load_one(
-                place,
+                (base, offset, pred),
                 other,
                 ThreadType::pack(ty.elem, width as u16),
                 &attrs,
@@ -89,7 +100,13 @@ impl Expander<'_> {
         let mask = self.mask(inst, 2, count)?;
         let value = self.arg(inst, 1)?;
         let (register_copies, thread_copies) = self.copies(ty)?;
-        let attrs = self.access_attrs(inst, thread_copies);
+        let mut attrs = self.access_attrs(inst, thread_copies);
+        attrs.extend(
+            self.own_elements()
+                .stores
+                .contains(inst)
+                .then(|| make::apart(Flag)),
+        );
         let leader = self.leader(thread_copies)?;
         let mut preds: FxHashMap<Option<Value>, Option<Value>> = FxHashMap::default();
         let mut reg = 0;

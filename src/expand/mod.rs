@@ -32,6 +32,7 @@ mod inline_ptx;
 mod known_bits;
 mod limits;
 mod memory;
+mod own_elements;
 mod partial_copy;
 mod print_assert;
 mod promise;
@@ -72,6 +73,7 @@ use crate::settings::Target;
 use crate::settings::diversity::Choices;
 
 use known_bits::{PossibleBits, constant, sign_extend};
+use own_elements::OwnElements;
 use regs::{Expanded, Parts, PartsBuilder};
 
 /// Expands a kernel whose block values all have layouts. Other `choices` change the ways of conversions and swizzles.
@@ -131,6 +133,8 @@ struct Expander<'a> {
     choices: Choices,
     /// Facts about numbers, computed when they are asked for first.
     axis: OnceCell<Axis>,
+    /// The same about updates in place.
+    own: OnceCell<OwnElements>,
     /// Parameters of a persistent kernel: the numbers of programs along the axes.
     programs: Vec<Value>,
     /// Whether what is expanded is the producer's, of which one thread is left.
@@ -220,6 +224,7 @@ impl<'a> Expander<'a> {
             weakened: FxHashMap::default(),
             used: used_values(tile),
             axis: OnceCell::new(),
+            own: OnceCell::new(),
             groups: AsyncGroups::compute(tile),
             fragments: FxHashMap::default(),
             rings,
@@ -459,6 +464,13 @@ impl<'a> Expander<'a> {
     /// What is known of numbers of the tile level.
     fn axis(&self) -> &Axis {
         self.axis.get_or_init(|| Axis::compute(self.tile))
+    }
+
+    /// What other threads have to do with what loads and stores access.
+    fn own_elements(&self) -> &OwnElements {
+        let copies = |ty| self.copies(ty).ok().map(|(_, threads)| threads);
+        self.own
+            .get_or_init(|| OwnElements::compute(self.tile, copies))
     }
 
     fn result_type(&self, inst: Inst) -> Result<TileType> {

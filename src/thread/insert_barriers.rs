@@ -36,7 +36,7 @@
 //! where load and store start from the same parameter of the kernel, or from a pointer whose origin is not known. Two
 //! parameters may be given one pointer, too: where several threads read an element and one writes for those that hold copies,
 //! a barrier stands between whatever the parameters are. Where each thread reads and writes its own elements, that is in order
-//! by itself.
+//! by itself: such stores say so.
 //!
 //! Of two barriers with nothing but computation between, as the author's and that of an atomic step behind it, one is left.
 //!
@@ -467,7 +467,7 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
         AccessSpace::Shared(Some(slot)) => pending.clashes_in(func, slot, access, apart),
         AccessSpace::Global(pointer) => {
             let copied = data.copied().is_some();
-            let clash = pending.clashes_at(facts.origins[pointer], access.how, copied);
+            let clash = pending.clashes_at(facts.origins[pointer], access.how, copied, apart);
             clash.then_some(Waiters::All)
         }
         // Of what names no slot nobody knows whom it meets.
@@ -613,14 +613,14 @@ impl Pending {
             })
     }
 
-    /// The same for device memory.
-    fn clashes_at(&self, origin: Origin, how: How, copied: bool) -> bool {
+    /// The same for device memory; a store is `apart` if no other thread loads what it writes.
+    fn clashes_at(&self, origin: Origin, how: How, copied: bool, apart: bool) -> bool {
         let meets = |set: &BTreeSet<Origin>| set.iter().any(|o| o.meets(origin));
         match how {
             How::Read => false,
             How::Write => {
                 let copies = copied && self.loaded_copies;
-                copies || meets(&self.loaded) || meets(&self.loaded_atomically)
+                copies || !apart && meets(&self.loaded) || meets(&self.loaded_atomically)
             }
             How::Atomic => meets(&self.loaded),
         }
