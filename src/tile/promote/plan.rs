@@ -1,5 +1,6 @@
 //! The tensor map of one access.
 
+mod across;
 mod told;
 
 use self::told::without_sign;
@@ -101,6 +102,8 @@ struct Planner<'a, 'f> {
     upper: Vec<Upper>,
     /// Indices that the mask says are not negative, less a number.
     lower: Vec<(u8, Poly)>,
+    /// What the mask says of numbers without an index: that these are negative, and what is told where that bounds nothing.
+    across: Vec<(Poly, Refused)>,
     /// What indices start from that are taken not to be negative, as their remainders are taken.
     sound: Vec<Poly>,
 }
@@ -153,6 +156,7 @@ pub(super) fn plan<'f>(
         starts_anywhere: false,
         upper: Vec::new(),
         lower: Vec::new(),
+        across: Vec::new(),
         sound: Vec::new(),
     };
     planner.plan()
@@ -219,6 +223,9 @@ impl Planner<'_, '_> {
             starts.push((dim, start));
         }
         let mut dims = self.further(&mut rest)?;
+        if let Some((_, refused)) = self.across.pop() {
+            return Err(refused);
+        }
         for &dim in wide.iter().filter(|&&dim| dim != unit).chain([&unit]) {
             let start = starts.iter().find(|(d, _)| *d == dim);
             let start = start.map_or(Poly::default(), |(_, start)| start.clone());
@@ -355,16 +362,17 @@ impl Planner<'_, '_> {
                 let [less, than] = below.sides.map(|side| words::value(func, side));
                 Refusal::Mask.of(format!("it compares `{less}` and `{than}`"))
             };
-            let [dim] = past.dims()[..] else {
-                return Err(compared());
-            };
-            match past.stride(dim).number() {
-                Some(1) => self.upper.push(Upper { dim, past }),
-                // Of whole numbers, 0 <= x is -1 < x.
-                Some(-1) => {
-                    let x = past.plus(&Poly::constant(1)).and_then(|p| p.scaled(-1));
-                    self.lower.push((dim, x.ok_or(Refusal::Mask)?));
-                }
+            match past.dims()[..] {
+                [] if !self.is_store => self.across.push((past, compared())),
+                [dim] => match past.stride(dim).number() {
+                    Some(1) => self.upper.push(Upper { dim, past }),
+                    // Of whole numbers, 0 <= x is -1 < x.
+                    Some(-1) => {
+                        let x = past.plus(&Poly::constant(1)).and_then(|p| p.scaled(-1));
+                        self.lower.push((dim, x.ok_or(Refusal::Mask)?));
+                    }
+                    _ => return Err(compared()),
+                },
                 _ => return Err(compared()),
             }
             self.exact.extend(below.exact);
@@ -479,7 +487,10 @@ impl Planner<'_, '_> {
         let mut dims = Vec::new();
         for (stride, start) in found {
             let stride = self.outer_stride(&stride)?;
-            let extent = self.unbounded(&start, 1)?;
+            let extent = match self.bound_across(&start)? {
+                Some(extent) => extent,
+                None => self.unbounded(&start, 1)?,
+            };
             dims.push(Dim {
                 stride,
                 extent,

@@ -402,10 +402,21 @@ impl Maker<'_> {
         let ty = self.func.dfg.ty(old);
         let order = memory_order(plan, ty.shape);
         let extents: Vec<u64> = order.iter().map(|&dim| ty.shape.extent(dim)).collect();
-        let shape = Shape::new(&extents).expect("as many elements as the block has");
+        let with_extents = |extents: &[u64]| {
+            let shape = Shape::new(extents).expect("as many elements as the block has");
+            ty.with_shape(shape)
+        };
+        let whole = with_extents(&extents);
+        let stands = match wide(&extents) {
+            matrix if matrix.len() < 2 => whole,
+            matrix => with_extents(&matrix),
+        };
         let mut data = InstData::new(TileOp::TensorLoad, &[map]);
         data.args.extend(coords.iter().copied());
-        let new = self.build(data, ty.with_shape(shape));
+        let mut new = self.build(data, stands);
+        if stands != whole {
+            new = self.build(InstData::new(TileOp::Reshape, &[new]), whole);
+        }
         let place = |dim: usize| order.iter().position(|&d| d == dim).unwrap_or(0);
         let back: Vec<usize> = (0..order.len()).map(place).collect();
         self.permuted(new, &back)
@@ -421,9 +432,8 @@ impl Maker<'_> {
     ) {
         let ty = self.func.dfg.ty(stored);
         let mut block = self.permuted(stored, &memory_order(plan, ty.shape));
-        // What stands in memory as a matrix is one.
         let extents: Vec<u64> = self.func.dfg.ty(block).shape.extents().collect();
-        let wide: Vec<u64> = extents.iter().copied().filter(|&e| e != 1).collect();
+        let wide = wide(&extents);
         if wide.len() < extents.len() {
             let shape = Shape::new(&wide).expect("as many elements as the block has");
             let data = InstData::new(TileOp::Reshape, &[block]);
@@ -436,6 +446,11 @@ impl Maker<'_> {
         let inst = self.func.dfg.make_inst(data, &[]);
         self.made.push(inst);
     }
+}
+
+/// Extents of dimensions that hold more than one element: what stands in memory as a matrix is one.
+fn wide(extents: &[u64]) -> Vec<u64> {
+    extents.iter().copied().filter(|&e| e != 1).collect()
 }
 
 /// The block's dimensions in the order of memory, those of extent 1 in front.
