@@ -196,10 +196,16 @@ impl Module {
         }
     }
 
-    /// The functions with `@jit`, in the order of the file.
+    /// The functions with `@jit`, in the order of the file, and behind them those of its classes (`Class.kernel`).
     pub fn kernels(&self) -> Vec<KernelInfo> {
         let index = index_of(self.file(), &[], &IndexMap::new(), Target::SM_80);
-        index.jit_functions().map(|f| self.info(f)).collect()
+        let own = index.jit_functions().map(|f| (f.name.to_string(), f));
+        let all = own.chain(index.kernels_of_classes());
+        all.map(|(name, f)| KernelInfo {
+            name,
+            ..self.info(f)
+        })
+        .collect()
     }
 
     fn info(&self, f: &StmtFunctionDef) -> KernelInfo {
@@ -375,10 +381,26 @@ impl Module {
         kernel: Option<&str>,
     ) -> Result<&'m StmtFunctionDef, Box<Diagnostic>> {
         let all: Vec<&'m StmtFunctionDef> = index.jit_functions().collect();
+        let of_classes = index.kernels_of_classes();
         let start = TextRange::empty(TextSize::new(0));
-        let names = || all.iter().map(|f| f.name.as_str()).collect::<Vec<_>>();
+        let names = || {
+            let own = all.iter().map(|f| f.name.as_str());
+            let others = of_classes.iter().map(|(path, _)| path.as_str());
+            own.chain(others).collect::<Vec<_>>()
+        };
+        // A method by its own name, if there is one of that name.
+        let method = |name: &str| {
+            let is_it = |(path, f): &&(String, &StmtFunctionDef)| path == name || f.name == *name;
+            let mut found = of_classes.iter().filter(is_it);
+            let first = found.next()?.1;
+            found.next().is_none().then_some(first)
+        };
         let found = match kernel {
-            Some(name) => all.iter().find(|f| f.name.as_str() == name).copied(),
+            Some(name) => {
+                let own = all.iter().find(|f| f.name.as_str() == name).copied();
+                own.or_else(|| method(name))
+            }
+            None if all.is_empty() && of_classes.len() == 1 => Some(of_classes[0].1),
             None if all.len() == 1 => all.first().copied(),
             None if all.is_empty() => None,
             None => {
@@ -396,7 +418,7 @@ impl Module {
                     let message = format!("there is no kernel `{name}`");
                     let help = match closest(name, names().into_iter()) {
                         Some(other) => did_you_mean(other),
-                        None if all.is_empty() => {
+                        None if names().is_empty() => {
                             "a kernel is a function with @triton.jit".to_owned()
                         }
                         None => format!("there is {}", shorten(&names())),

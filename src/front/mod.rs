@@ -42,6 +42,7 @@ mod comparison;
 mod compile_time;
 mod conditions;
 mod constant;
+mod decorated;
 mod expr;
 mod files;
 mod format;

@@ -718,6 +718,18 @@ impl<'m> Index<'m> {
                 _ => None,
             })
     }
+
+    /// The kernels of its classes, which are static methods, with the names that these give them: `Class.kernel`.
+    pub(crate) fn kernels_of_classes(&self) -> Vec<(String, &'m StmtFunctionDef)> {
+        let mut found = Vec::new();
+        for (_, inside) in &self.classes {
+            let class = inside.of.map_or("", |class| class.name.as_str());
+            let own = inside.jit_functions().map(|f| (f.name.to_string(), f));
+            let all = own.chain(inside.kernels_of_classes());
+            found.extend(all.map(|(name, f)| (format!("{class}.{name}"), f)));
+        }
+        found
+    }
 }
 
 /// The warning that the last of several definitions counts.

@@ -11,6 +11,7 @@ use ruff_python_parser::{
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use super::decorated::decorate;
 use super::diagnostic::{Code, Diagnostic, MAX_MESSAGES, position};
 use crate::limits::{SOURCE_BRACKETS, SOURCE_BYTES, SOURCE_INDENTATION, SOURCE_OPERATORS};
 
@@ -19,7 +20,9 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
     check_bounds(text).map_err(|d| vec![d])?;
     let parsed = parse_unchecked(text, ParseOptions::from(Mode::Module));
     if parsed.errors().is_empty() {
-        return Ok(into_module(parsed.into_syntax()));
+        let mut module = into_module(parsed.into_syntax());
+        decorate(&mut module);
+        return Ok(module);
     }
     let mut messages: Vec<Diagnostic> = Vec::new();
     let mut last_line = None;

@@ -326,6 +326,51 @@ def kernel(x, n, N: tl.constexpr, M: tl.constexpr):
     assert_eq!(found, wanted);
 }
 
+/// What calls decorate behind a function's text is decorated, outermost last, under its own name or another one.
+#[test]
+fn calls_of_decorators_decorate() {
+    let text = r#"
+import somewhere
+import triton, triton.language as tl
+
+def kernel(x, M: tl.constexpr):
+    tl.store(x, M)
+
+kernel = triton.jit(kernel, do_not_specialize=["x"])
+kernel = triton.heuristics({"M": lambda args: 1})(kernel)
+CONFIGS = [triton.Config({"M": 2}, num_warps=8)]
+tuned = triton.autotune(configs=CONFIGS, key=["x"])(kernel)
+
+def plain(x):
+    return x
+
+plain = triton.heuristics({"x": lambda args: 1})(plain)
+
+def changed(x):
+    tl.store(x, 1)
+
+changed = somewhere.wrapped(changed)
+changed = triton.jit(changed)
+
+def several(x):
+    tl.store(x, 1)
+
+several, other = triton.jit(several), 1
+"#;
+    let module = Module::parse("m.py", text).expect("it parses");
+    let kernels = module.kernels();
+    let found: Vec<_> = kernels
+        .iter()
+        .map(|k| (k.name.as_str(), k.line, k.params[0].specialize))
+        .collect();
+    assert_eq!(found, [("kernel", 5, false), ("tuned", 11, false)]);
+    let of = |name| module.tuning(Some(name)).expect("it evaluates");
+    let [kernel, tuned] = [of("kernel"), of("tuned")];
+    assert_eq!((kernel.configs.len(), kernel.heuristics.len()), (0, 1));
+    assert_eq!((tuned.configs.len(), tuned.heuristics.len()), (1, 1));
+    assert_eq!(tuned.configs[0].num_warps, Some(8));
+}
+
 /// A table of heuristics that is added to has the entries of then; one that is changed otherwise is none.
 #[test]
 fn heuristics_are_added() {

@@ -1,6 +1,6 @@
 //! Loops, hints and assertions of the language, and what it tells of the target.
 
-use super::{Args, Builtin, Scope, rows};
+use super::{Args, Builtin, rows};
 use crate::front::constant;
 use crate::front::diagnostic::{Code, Severity};
 use crate::front::lower::{Lower, Res};
@@ -45,33 +45,47 @@ pub(super) fn target_of<'m>(items: Vec<Value<'m>>) -> Value<'m> {
     Value::Tuple(Tuple::new(items, None, names).into())
 }
 
-fn bounds<'m>(args: &Args<'m>) -> (Value<'m>, Value<'m>, Value<'m>) {
+/// A loop that is asked for nothing but its bounds.
+fn counted<'m>(args: &Args<'m>) -> RangeValue<'m> {
     let first = args.req("arg1");
     let (start, stop) = match args.get("arg2") {
         Some(stop) => (first, stop.clone()),
         None => (Value::int(0), first),
     };
-    (
+    RangeValue {
         start,
         stop,
-        args.get("step").cloned().unwrap_or(Value::int(1)),
-    )
+        step: args.get("step").cloned().unwrap_or(Value::int(1)),
+        unroll: false,
+        stages: None,
+        copies: None,
+    }
 }
 
-pub(super) fn range<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let (start, stop, step) = bounds(args);
-    let stages = if args.builtin.scope == Scope::Language {
-        cx.int_arg(args, "num_stages")?
-    } else {
-        None
-    };
-    // What else a loop can be asked for is checked and changes nothing, as the guide says.
-    for name in [
-        "disallow_acc_multi_buffer",
-        "flatten",
-        "warp_specialize",
-        "disable_licm",
-    ] {
+/// What a loop can be asked for and changes nothing, as the guide says.
+const WITHOUT_EFFECT: [&str; 4] = [
+    "disallow_acc_multi_buffer",
+    "flatten",
+    "warp_specialize",
+    "disable_licm",
+];
+
+/// `range` of Python, of which Triton passes over what it would take for one of the language.
+pub(super) fn python_range<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let asked = ["num_stages", "loop_unroll_factor"].into_iter();
+    let given = |name: &&str| args.get(name).is_some();
+    if let Some(name) = asked.chain(WITHOUT_EFFECT).find(given) {
+        let message = format!("`range` of Python takes no `{name}`; it is passed over");
+        let d = cx.error(Code::Suspicious, message);
+        let d = d.help("`tl.range` takes it");
+        cx.add(d.with_severity(Severity::Warning));
+    }
+    Ok(Value::Range(counted(args).into()))
+}
+
+fn range<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let stages = cx.int_arg(args, "num_stages")?;
+    for name in WITHOUT_EFFECT {
         cx.bool_arg(args, name, false)?;
     }
     let copies = cx.int_arg(args, "loop_unroll_factor")?;
@@ -88,25 +102,17 @@ pub(super) fn range<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let stages = between(stages, 32, "has 1 to 32 stages")?;
     let copies = between(copies, MOST_COPIES, "repeats 1 to 128 copies")?;
     let range = RangeValue {
-        start,
-        stop,
-        step,
-        unroll: false,
         stages,
         copies: copies.filter(|&n| 1 < n),
+        ..counted(args)
     };
     Ok(Value::Range(range.into()))
 }
 
 fn static_range<'m>(_cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let (start, stop, step) = bounds(args);
     let range = RangeValue {
-        start,
-        stop,
-        step,
         unroll: true,
-        stages: None,
-        copies: None,
+        ..counted(args)
     };
     Ok(Value::Range(range.into()))
 }

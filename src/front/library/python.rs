@@ -18,7 +18,7 @@ pub(super) const LANGUAGE: &[Builtin] = rows! { Language;
 };
 
 pub(super) const PYTHON: &[Builtin] = rows! { Python;
-    "range"("arg1; arg2 step") hints::range;
+    "range"("arg1; arg2 step num_stages loop_unroll_factor disallow_acc_multi_buffer flatten warp_specialize disable_licm") hints::python_range;
     "len"("x") len;
     "int"("; x base") int;
     "float"("; x") float;
