@@ -162,15 +162,23 @@ impl Places<'_> {
         let [Some(a), Some(b)] = [from, to].map(|pointer| self.forms.form(pointer)) else {
             return false;
         };
-        let length = self.length(from, &a);
-        length.is_some() && length == self.length(to, &b) && {
-            let is_once = |inst: Inst| !self.is_in_loop(self.order.parent(func, inst));
-            from == to && is_once(load) && is_once(store)
-                || length.is_some_and(|length| self.are_apart(&a, &b, length))
+        // Otherwise elements that the form tells apart may be one.
+        if !self.forms.holds_modulo(&a) || !self.forms.holds_modulo(&b) {
+            return false;
         }
+        // An element of the same place is one of the same index if all indices go by the same strides.
+        let shape = func.dfg.ty(from).shape;
+        let mut dims = (0..shape.rank()).filter(|&dim| shape.extent(dim) > 1);
+        if !dims.all(|dim| a.poly.stride(dim as u8) == b.poly.stride(dim as u8)) {
+            return false;
+        }
+        let is_once = |inst: Inst| !self.is_in_loop(self.order.parent(func, inst));
+        self.length(from, &a).is_some_and(|length| {
+            from == to && is_once(load) && is_once(store) || self.are_apart(&a, &b, length)
+        })
     }
 
-    /// Elements from the first to the last of a block of pointers, that one included, of which no two are the same.
+    /// Elements from the first to the last of a block of pointers, that one included, of which no two are the same, modulo 2^32 either.
     fn length(&self, pointer: Value, form: &AffineForm) -> Option<i64> {
         let shape = self.forms.func.dfg.ty(pointer).shape;
         let mut strides = Vec::new();
@@ -181,12 +189,14 @@ impl Places<'_> {
             }
         }
         strides.sort_unstable();
-        strides
-            .into_iter()
-            .try_fold(1_i64, |length, (stride, extent)| {
-                let reach = stride.checked_mul(extent - 1)?;
-                (length <= stride).then(|| length.checked_add(reach))?
-            })
+        let mut length = 1_i64;
+        for (stride, extent) in strides {
+            let reach = stride
+                .checked_mul(extent - 1)
+                .filter(|_| length <= stride)?;
+            length = length.checked_add(reach)?;
+        }
+        (length <= 1 << u32::BITS).then_some(length)
     }
 
     /// Whether an instruction is a loop or stands in one.
@@ -212,9 +222,6 @@ impl Places<'_> {
 
     /// Whether blocks of so many elements are the same block or have none in common, whatever the iterations are.
     fn are_apart(&self, a: &AffineForm, b: &AffineForm, length: i64) -> bool {
-        if !self.forms.holds_modulo(a) || !self.forms.holds_modulo(b) {
-            return false;
-        }
         let (a, b) = (a.poly.uniform(), b.poly.uniform());
         let coefficient = |poly: &Poly, of: &Monomial| {
             let found = poly.terms().find(|(monomial, _)| *monomial == of);

@@ -36,7 +36,7 @@
 //! where load and store start from the same parameter of the kernel, or from a pointer whose origin is not known. Two
 //! parameters may be given one pointer, too: where several threads read an element and one writes for those that hold copies,
 //! a barrier stands between whatever the parameters are. Where each thread reads and writes its own elements, that is in order
-//! by itself: such stores say so.
+//! by itself: such stores say so. Of loads that one thread alone executes, as it alone needs the element, there are no copies.
 //!
 //! Of two barriers with nothing but computation between, as the author's and that of an atomic step behind it, one is left.
 //!

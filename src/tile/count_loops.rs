@@ -130,6 +130,18 @@ impl Counted {
         let next = *func.dfg.insts[func.order.last(body)?].args.get(counter)?;
         let step = step(func, next, is_counter)?;
         let ends = |test: &Test| matches!(test, Test::Counter(pred, _) if is_end(*pred, step));
+        // A bound that belongs to the loop, and is the last number of the type, has none behind it. Alone it bounds nothing.
+        let is_whole = |test: &Test| match *test {
+            Test::Counter(pred @ (IntPred::Sle | IntPred::Sge), limit) if is_end(pred, step) => {
+                let unused = 64 - func.dfg.ty(limit).elem.bits();
+                let last = [i64::MAX >> unused, i64::MIN >> unused];
+                tests.len() == 1 || signed(func, limit).is_some_and(|n| !last.contains(&n))
+            }
+            _ => true,
+        };
+        if !tests.iter().all(is_whole) {
+            return None;
+        }
         tests.iter().any(ends).then_some(Counted {
             invariant,
             counter,
@@ -392,7 +404,7 @@ block0:
     #[test]
     fn conditions_that_stay_true_are_asked_once() {
         let cond = "v21 = iadd v1, v2 : i32
-        v22 = icmp v10, v21 {ipred = sle} : i1
+        v22 = icmp v10, v21 {ipred = slt} : i1
         v23 = icmp v10, v1 {ipred = slt} : i1
         v24 = icmp v10, v2 {ipred = sge} : i1
         v25 = and v22, v23 : i1
@@ -406,6 +418,26 @@ block0:
         for part in ["smin", "ipred = sge", "select", ", v3 : i1"] {
             assert!(start.contains(part), "{part}: {text}");
             assert!(!behind.contains(part), "{part}: {text}");
+        }
+    }
+
+    /// Behind the last number of the type there is none; other constants have one.
+    #[test]
+    fn bounds_that_belong_to_the_loop_have_a_number_behind() {
+        let next = "v18 = iadd v13, v17";
+        let alone = "v20 = icmp v10, v1 {ipred = sle} : i1";
+        let (count, text) = after(alone, next);
+        assert_eq!(count, 1, "{text}");
+        for (bound, expected) in [("v1", 0), ("v24", 1), ("v25", 0)] {
+            let cond = format!(
+                "v24 = const {{value = 100}} : i32
+        v25 = const {{value = 2147483647}} : i32
+        v22 = icmp v10, {bound} {{ipred = sle}} : i1
+        v23 = icmp v10, v2 {{ipred = slt}} : i1
+        v20 = and v22, v23 : i1"
+            );
+            let (count, text) = after(&cond, next);
+            assert_eq!(count, expected, "{bound}: {text}");
         }
     }
 
