@@ -9,7 +9,8 @@
 //! ```
 //!
 //! All elements of `y` live until `s` is there, and of `x` none. Computed again `x` lives, which takes half the registers, and the elements
-//! of `y'` one after the other. Norms and losses over long rows are such kernels: of rows in f16 twice as much fits into the registers. Nobody merges the two: passes that merge come before, and the assembler does not behind a barrier.
+//! of `y'` one after the other. Norms and losses over long rows are such kernels: of rows in f16 twice as much fits into the registers. Nobody
+//! merges the two: passes that merge come before, and the assembler does not behind a barrier.
 //!
 //! That is done where it leaves a thread a quarter of its registers for other things; where more lives than that, the assembler spills
 //! whatever is done (derivatives of norms with sums of all rows). (ptxas on a loss over 65,536 columns of bf16 on 32 warps, 64 registers a
