@@ -16,7 +16,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::edit::signed;
+use super::edit::{rename_all, signed};
 use super::maker::Maker;
 use crate::ir::attrs::{Attrs, IntPred, make};
 use crate::ir::dfg::{BlockCall, InstData};
@@ -251,12 +251,7 @@ impl Counted {
         };
         let list = list.iter().flat_map(others).collect();
         func.order.replace(block, list);
-        for block in func.all_blocks() {
-            for inst in func.order.insts(block).to_vec() {
-                let name = |value| renamed.get(&value).copied().unwrap_or(value);
-                func.dfg.map_uses(inst, name);
-            }
-        }
+        rename_all(func, &renamed);
     }
 }
 

@@ -118,6 +118,16 @@ pub(super) fn rename_uses(func: &mut TileFunction, old: Value, new: Value) {
     }
 }
 
+/// Makes every use of a value in the map one of what it is there.
+pub(super) fn rename_all(func: &mut TileFunction, names: &FxHashMap<Value, Value>) {
+    for block in func.all_blocks() {
+        for inst in func.order.insts(block).to_vec() {
+            let name = |value| names.get(&value).copied().unwrap_or(value);
+            func.dfg.map_uses(inst, name);
+        }
+    }
+}
+
 /// Collects what an instruction and its regions read.
 pub(super) fn read_by(func: &TileFunction, inst: Inst, values: &mut Vec<Value>) {
     values.extend(func.dfg.uses(inst));

@@ -9,6 +9,7 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
+use crate::tile::edit::rename_all;
 use crate::tile::maker::Maker;
 
 /// What a role does with a channel.
@@ -65,13 +66,7 @@ impl<'a> Weaver<'a> {
             })
             .collect();
         self.block(root, &mut states);
-        let renamed = &self.renamed;
-        for block in self.maker.func.all_blocks() {
-            for inst in self.maker.func.order.insts(block).to_vec() {
-                let new = |value| renamed.get(&value).copied().unwrap_or(value);
-                self.maker.func.dfg.map_uses(inst, new);
-            }
-        }
+        rename_all(self.maker.func, &self.renamed);
     }
 
     fn number(&mut self, number: u64) -> Value {
