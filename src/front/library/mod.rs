@@ -138,19 +138,6 @@ const TABLES: &[&[Builtin]] = &[
     text::ROWS,
 ];
 
-/// Functions of libdevice that this version lacks.
-const MISSING_LIBDEVICE: &[&str] = &[
-    "cyl_bessel_i0",
-    "cyl_bessel_i1",
-    "j0",
-    "j1",
-    "jn",
-    "rcp64h",
-    "y0",
-    "y1",
-    "yn",
-];
-
 /// Names of the language's modules for what is no value: modules, classes, functions of Python, contexts of a branch of it.
 const OTHERS: &[&str] = &[
     "PropagateNan",
@@ -187,10 +174,8 @@ const OTHERS: &[&str] = &[
 
 /// Whether a path ends in a function that the language has and this version lacks.
 pub(crate) fn is_known_missing(path: &str) -> bool {
-    let name = path.rsplit('.').next().unwrap_or(path);
-    path.contains("triton.language") && MISSING_LIBDEVICE.contains(&name)
-        // It needs a launch in which all programs run at once.
-        || path.contains("triton_helpers") && name == "x_grid_barrier"
+    // It needs a launch in which all programs run at once.
+    path.contains("triton_helpers") && path.ends_with(".x_grid_barrier")
 }
 
 /// Whether a path is that of a module whose names are all known.

@@ -1,4 +1,4 @@
-//! The part of the library that is written in the language: `prelude.py`, `libdevice.py` for functions of that name,
+//! The part of the library that is written in the language: `prelude.py`, `libdevice.py` and `bessel.py` for functions of libdevice,
 //! and `inductor.py` for what PyTorch's compiler calls. Each is parsed once.
 
 use std::sync::LazyLock;
@@ -12,8 +12,13 @@ use crate::front::source;
 static LANGUAGE: LazyLock<Option<ModModule>> =
     LazyLock::new(|| source::parse(include_str!("prelude.py")).ok());
 
-static LIBDEVICE: LazyLock<Option<ModModule>> =
-    LazyLock::new(|| source::parse(include_str!("libdevice.py")).ok());
+static LIBDEVICE: LazyLock<Option<ModModule>> = LazyLock::new(|| {
+    source::parse(concat!(
+        include_str!("libdevice.py"),
+        include_str!("bessel.py")
+    ))
+    .ok()
+});
 
 static INDUCTOR: LazyLock<Option<ModModule>> =
     LazyLock::new(|| source::parse(include_str!("inductor.py")).ok());

@@ -332,7 +332,7 @@ fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     Ok(Value::bool(false))
 }
 
-/// Notes that a module of the host was asked what it has; what the language has is known.
+/// Notes that a module of the host was asked for what nobody knows it has; what the language has is known.
 fn note_module<'m>(cx: &mut Lower<'m>, value: &Value<'m>) {
     match value {
         Value::Path(path) if &*path.0 == "triton.language" => {}
@@ -351,8 +351,10 @@ fn hasattr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         );
         return Err(d.help("ask with `isinstance`").into());
     }
-    note_module(cx, &args.req("x"));
     let found = cx.bare_attribute(&args.req("x"), &name)?;
+    if found.is_none() {
+        note_module(cx, &args.req("x"));
+    }
     Ok(Value::bool(found.is_some()))
 }
 
@@ -362,8 +364,10 @@ fn getattr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         return Err(cx.error(Code::Call, "`getattr` needs a name").into());
     };
     let value = args.req("x");
-    note_module(cx, &value);
     let found = cx.bare_attribute(&value, &name)?;
+    if found.is_none() {
+        note_module(cx, &value);
+    }
     found.or(args.given("default").cloned()).ok_or_else(|| {
         let message = format!("{} has no attribute `{name}`", value.describe());
         let d = cx.arg_error(args, "name", Code::Attribute, message);

@@ -28,7 +28,7 @@
 //! | `ffs`, `sad`, `hadd`, `rhadd`, `mul24` | integer ops: `ffs` is 32 less `clz(x & -x)` |
 //! | `add_rd`, `sqrt_rz`, `fma_ru`, `int2float_rd`.. | `inline_ptx` of that instruction, which the interpreter does not run |
 //!
-//! Not here: `tgamma`, `erfcx`, `erfcinv`, `normcdfinv`, `sinpi`, `cospi`, and Bessel's functions.
+//! Not here but in the language's own library: `tgamma`, `erfcx`, `erfcinv`, `normcdfinv`, `sinpi`, `cospi`, and Bessel's functions.
 //!
 #![doc = include_str!("ULP.md")]
 

@@ -132,7 +132,7 @@ def roundings(f, i):
     libdevice.fma_rz(n, x, x)
     libdevice.float2int_rn(n)
     libdevice.ll2float_rz(n)
-    libdevice.j0(x)
+    libdevice.j2(x)
     x.to(tl.int32, fp_downcast_rounding="rtz")
 
 
@@ -534,13 +534,13 @@ def host_block(f, d):
 # 134 |     libdevice.ll2float_rz(n)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^
 #
-# error[F08]: `triton.language.extra.libdevice.j0` is not supported yet
+# error[F06]: the library has no `triton.language.extra.libdevice.j2`
 #    --> library.py:135:5
 #     |
-# 135 |     libdevice.j0(x)
+# 135 |     libdevice.j2(x)
 #     |     ^^^^^^^^^^^^
 #     |
-# help: it is part of the language but not of this version
+# help: did you mean `libdevice.j0`?
 #
 # error[F20]: a rounding is for narrower floats, here fp32 becomes i32
 #    --> library.py:136:5

@@ -22,6 +22,10 @@ except Exception:
 ORDERED = torch.cuda.get_device_capability() >= (7, 5) and (1, 2) < (1, 3) and (1,) < (1, 0) and not (2,) < (1, 5) and ("a", 1) <= ("a", 1)
 OLD = version.Version("3.0.0rc1") > version.parse("3.0") or version.parse("3.10") < version.parse("3.9.1")
 
+# The device is the target, a GPU of NVIDIA's.
+CUDA = torch.cuda.is_available() and torch.cuda.get_device_properties(0).major >= 7 and torch.cuda.get_device_properties("cuda").warp_size == 32
+HIP = hasattr(torch.version, "hip") and torch.version.hip is not None
+
 
 # run: choose "*i32, *i32, 8, 8" : grid(1) x=i32[8] iota(8) out=i32[8] poison ; expect out = [108,109,110,111,112,113,114,115]
 @triton.jit
@@ -29,7 +33,7 @@ def choose(x, out, N: tl.constexpr, MASK: tl.constexpr):
     i = tl.arange(0, N)
     v = tl.load(x + i).to(int_dtype(bitwidth=32, signed=True), bitcast=True)
     both = tl.inline_asm_elementwise("lop3.b32 $0, $1, ${2}, $3, $4; // $$", "=r, r, n, r, n", [v, MASK, i, 0xEA], dtype=tl.int32, is_pure=True, pack=1)
-    tl.static_assert(ORDERED and not OLD)
+    tl.static_assert(ORDERED and not OLD and CUDA and not HIP)
     tl.store(out + i, larger(both, 1) + 100)
 
 
@@ -59,9 +63,9 @@ def no_number(out, n):
 
 # == error no_number "*i32, i32"
 # error[F12]: the constraint `n` asks for a constant, found a scalar i32
-#   --> versions.py:57:72
+#   --> versions.py:61:72
 #    |
-# 57 |     tl.store(out, tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,n", [n], dtype=tl.int32, is_pure=True, pack=1))
+# 61 |     tl.store(out, tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,n", [n], dtype=tl.int32, is_pure=True, pack=1))
 #    |                                                                        ^^^
 #    |
 # help: ask for a register (`r`), or give a constexpr

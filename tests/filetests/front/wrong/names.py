@@ -15,7 +15,6 @@
 # error: type_property "*fp32"
 # error: of_a_constant "*fp32"
 # error: before_its_value "*fp32"
-# error: not_yet "*fp32"
 # error: letters_exchanged "*fp32"
 # error: misspelt_math "*fp32"
 # error: misspelt_type "*fp32"
@@ -128,11 +127,6 @@ def before_its_value(x):
 
 
 @triton.jit
-def not_yet(x):
-    tl.store(x, tl.extra.libdevice.j0(tl.load(x)))
-
-
-@triton.jit
 def letters_exchanged(x):
     tl.store(x, tl.laod(x))
 
@@ -193,237 +187,229 @@ def like_nothing(x):
     tl.store(x, tl.load(x, frobnicate=True))
 # == error misspelt_module "*fp32"
 # error[F05]: `t1` is not defined
-#   --> names.py:42:5
+#   --> names.py:41:5
 #    |
-# 42 |     t1.store(x, 1.0)
+# 41 |     t1.store(x, 1.0)
 #    |     ^^
 #    |
 # help: did you mean `tl`?
 # == error misspelt_function "*fp32"
 # error[F06]: the library has no `triton.language.sigmiod`
-#   --> names.py:47:17
+#   --> names.py:46:17
 #    |
-# 47 |     tl.store(x, tl.sigmiod(1.0))
+# 46 |     tl.store(x, tl.sigmiod(1.0))
 #    |                 ^^^^^^^^^^
 #    |
 # help: did you mean `tl.sigmoid`?
 # == error misspelt_method "*fp32"
 # error[F06]: a block fp32[4] has no attribute `summ`
-#   --> names.py:52:46
+#   --> names.py:51:46
 #    |
-# 52 |     tl.store(x, tl.load(x + tl.arange(0, 4)).summ())
+# 51 |     tl.store(x, tl.load(x + tl.arange(0, 4)).summ())
 #    |                                              ^^^^
 #    |
 # help: did you mean `sum`?
 # == error after_the_loop "*fp32, i32"
 # error[F05]: `last` has no value here
-#   --> names.py:59:17
+#   --> names.py:58:17
 #    |
-# 59 |     tl.store(x, last)
+# 58 |     tl.store(x, last)
 #    |                 ^^^^ it is defined inside of a loop only
 #    |
 # help: define it before the loop or condition
 # == tile counter_after_the_loop "*fp32, i32"
 # kernel @counter_after_the_loop(v0 "x": ptr<f32>, v1 "n": i32) warps(4) {
 # block0:
-#     v2 = const {value = 0} : i32 @64
-#     v3 = const {value = 1} : i32 @64
-#     for v2, v1, v3 @64 {
+#     v2 = const {value = 0} : i32 @63
+#     v3 = const {value = 1} : i32 @63
+#     for v2, v1, v3 @63 {
 #     block1(v4: i32):
-#         yield @64
+#         yield @63
 #     }
-#     v5 = icmp v2, v1 {ipred = slt} : i1 @66
-#     v6 = const {value = -1} : i32 @66
-#     v7 = iadd v1, v6 : i32 @66
-#     v8 = isub v7, v2 : i32 @66
-#     v9 = urem v8, v3 : i32 @66
-#     v10 = isub v7, v9 : i32 @66
-#     v11 = select v5, v10, v2 : i32 @66
-#     v12 = sitofp v11 : f32 @66
-#     store v0, v12 @66
-#     return @63
+#     v5 = icmp v2, v1 {ipred = slt} : i1 @65
+#     v6 = const {value = -1} : i32 @65
+#     v7 = iadd v1, v6 : i32 @65
+#     v8 = isub v7, v2 : i32 @65
+#     v9 = urem v8, v3 : i32 @65
+#     v10 = isub v7, v9 : i32 @65
+#     v11 = select v5, v10, v2 : i32 @65
+#     v12 = sitofp v11 : f32 @65
+#     store v0, v12 @65
+#     return @62
 # }
 #
 # warning[F22]: `i` is the counter of a loop that has ended
-#   --> names.py:66:17
+#   --> names.py:65:17
 #    |
-# 66 |     tl.store(x, i)
+# 65 |     tl.store(x, i)
 #    |                 ^ what it was in the last iteration, or the loop's start if there was none
 #    |
 # help: Triton leaves it undefined; give the value to a name of its own in the loop
 # == error other_branch "*fp32, i32"
 # error[F05]: `a` has no value here
-#   --> names.py:75:17
+#   --> names.py:74:17
 #    |
-# 75 |     tl.store(x, a)
+# 74 |     tl.store(x, a)
 #    |                 ^ it is defined in one branch of an `if` only
 #    |
 # help: define it before the loop or condition
 # == error of_the_host "*fp32"
 # error[F12]: `LIMIT` of the module cannot be evaluated: `os.environ.get` is not in this file
-#   --> names.py:80:17
+#   --> names.py:79:17
 #    |
-# 80 |     tl.store(x, LIMIT)
+# 79 |     tl.store(x, LIMIT)
 #    |                 ^^^^^
 #    |
 # help: give its value with -c LIMIT=VALUE
 # == error elsewhere "*fp32"
 # error[F05]: `helpers.blend` is not in this file
-#   --> names.py:85:17
+#   --> names.py:84:17
 #    |
-# 85 |     tl.store(x, blend(tl.load(x), 0.5))
+# 84 |     tl.store(x, blend(tl.load(x), 0.5))
 #    |                 ^^^^^
 #    |
 # help: functions that kernels call stand in the same file, or in one beside or around it that it imports
 # == error own_name "*fp32"
 # error[F05]: `y` is not defined
-#   --> names.py:90:9
+#   --> names.py:89:9
 #    |
-# 90 |     y = y + 1
+# 89 |     y = y + 1
 #    |         ^
 #    |
 # help: define it, or give a constant with -c y=VALUE
 # == error of_torch "*fp32"
 # error[F05]: `torch.relu` is not in this file
-#   --> names.py:95:17
+#   --> names.py:94:17
 #    |
-# 95 |     tl.store(x, torch.relu(tl.load(x)))
+# 94 |     tl.store(x, torch.relu(tl.load(x)))
 #    |                 ^^^^^^^^^^
 #    |
 # help: functions that kernels call stand in the same file, or in one beside or around it that it imports
 # == error meta "*fp32"
 # error[F05]: there is no constant `BLOCK`
-#    --> names.py:100:17
-#     |
-# 100 |     tl.store(x, META["BLOCK"])
-#     |                 ^^^^^^^^^^^^^
-#     |
+#   --> names.py:99:17
+#    |
+# 99 |     tl.store(x, META["BLOCK"])
+#    |                 ^^^^^^^^^^^^^
+#    |
 # help: give it with -c BLOCK=VALUE
 # == error module_as_value "*fp32"
 # error[F10]: expected a number or a block, found `triton.language`
-#    --> names.py:105:17
+#    --> names.py:104:17
 #     |
-# 105 |     tl.store(x, tl)
+# 104 |     tl.store(x, tl)
 #     |                 ^^
 # == error field "*fp32"
 # error[F06]: a tuple of 2 has no attribute `first`
-#    --> names.py:111:19
+#    --> names.py:110:19
 #     |
-# 111 |     tl.store(x, t.first)
+# 110 |     tl.store(x, t.first)
 #     |                   ^^^^^
 # == error type_property "*fp32"
 # error[F06]: the type *fp32 has no attribute `is_integral`
-#    --> names.py:116:30
+#    --> names.py:115:30
 #     |
-# 116 |     tl.static_assert(x.dtype.is_integral())
+# 115 |     tl.static_assert(x.dtype.is_integral())
 #     |                              ^^^^^^^^^^^
 # == error of_a_constant "*fp32"
 # error[F10]: expected a number or a block, found the function `upper`
-#    --> names.py:121:17
+#    --> names.py:120:17
 #     |
-# 121 |     tl.store(x, "text".upper)
+# 120 |     tl.store(x, "text".upper)
 #     |                 ^^^^^^^^^^^^
 # == error before_its_value "*fp32"
 # error[F05]: `later` is not defined
-#    --> names.py:126:17
+#    --> names.py:125:17
 #     |
-# 126 |     tl.store(x, later)
+# 125 |     tl.store(x, later)
 #     |                 ^^^^^
 #     |
 # help: define it, or give a constant with -c later=VALUE
-# == error not_yet "*fp32"
-# error[F08]: `triton.language.extra.libdevice.j0` is not supported yet
-#    --> names.py:132:17
-#     |
-# 132 |     tl.store(x, tl.extra.libdevice.j0(tl.load(x)))
-#     |                 ^^^^^^^^^^^^^^^^^^^^^
-#     |
-# help: it is part of the language but not of this version
 # == error letters_exchanged "*fp32"
 # error[F06]: the library has no `triton.language.laod`
-#    --> names.py:137:17
+#    --> names.py:131:17
 #     |
-# 137 |     tl.store(x, tl.laod(x))
+# 131 |     tl.store(x, tl.laod(x))
 #     |                 ^^^^^^^
 #     |
 # help: did you mean `tl.load`?
 # == error misspelt_math "*fp32"
 # error[F06]: the library has no `triton.language.math.epx`
-#    --> names.py:142:17
+#    --> names.py:136:17
 #     |
-# 142 |     tl.store(x, tl.math.epx(tl.load(x)))
+# 136 |     tl.store(x, tl.math.epx(tl.load(x)))
 #     |                 ^^^^^^^^^^^
 #     |
 # help: did you mean `tl.exp`?
 # == error misspelt_type "*fp32"
 # error[F06]: the library has no `triton.language.flaot32`
-#    --> names.py:147:31
+#    --> names.py:141:31
 #     |
-# 147 |     tl.store(x, tl.load(x).to(tl.flaot32))
+# 141 |     tl.store(x, tl.load(x).to(tl.flaot32))
 #     |                               ^^^^^^^^^^
 #     |
 # help: did you mean `tl.float32`?
 # == error misspelt_type_as_value "*fp32"
 # error[F06]: the library has no `triton.language.flaot32`
-#    --> names.py:152:30
+#    --> names.py:146:30
 #     |
-# 152 |     tl.store(x, tl.load(x) + tl.flaot32)
+# 146 |     tl.store(x, tl.load(x) + tl.flaot32)
 #     |                              ^^^^^^^^^^
 #     |
 # help: did you mean `tl.float32`?
 # == error misspelt_parameter "*fp32, fp32"
 # error[F05]: `sclae` is not defined
-#    --> names.py:157:23
+#    --> names.py:151:23
 #     |
-# 157 |     tl.store(x, 1.0 * sclae)
+# 151 |     tl.store(x, 1.0 * sclae)
 #     |                       ^^^^^
 #     |
 # help: did you mean `scale`?
 # == error misspelt_local "*fp32"
 # error[F05]: `ofsets` is not defined
-#    --> names.py:163:18
+#    --> names.py:157:18
 #     |
-# 163 |     tl.store(x + ofsets, 1.0)
+# 157 |     tl.store(x + ofsets, 1.0)
 #     |                  ^^^^^^
 #     |
 # help: did you mean `offsets`?
 # == error misspelt_keyword "*fp32"
 # error[F09]: `load` has no parameter `maks`; did you mean `mask`?
-#    --> names.py:168:17
+#    --> names.py:162:17
 #     |
-# 168 |     tl.store(x, tl.load(x, maks=True))
+# 162 |     tl.store(x, tl.load(x, maks=True))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: it is `load(pointer, mask=..., other=..., boundary_check=..., padding_option=..., cache_modifier=..., eviction_policy=..., volatile=...)`
 # == error misspelt_own_keyword "*fp32"
 # error[F09]: `scaled` has no parameter `facotr`; did you mean `factor`?
-#    --> names.py:178:17
+#    --> names.py:172:17
 #     |
-# 178 |     tl.store(x, scaled(1.0, facotr=3.0))
+# 172 |     tl.store(x, scaled(1.0, facotr=3.0))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: it is `scaled(v, factor)`
 # == error misspelt_attribute "*fp32"
 # error[F06]: a scalar fp32 has no attribute `dtpye`
-#    --> names.py:183:28
+#    --> names.py:177:28
 #     |
-# 183 |     tl.store(x, tl.load(x).dtpye)
+# 177 |     tl.store(x, tl.load(x).dtpye)
 #     |                            ^^^^^
 #     |
 # help: did you mean `dtype`?
 # == error misspelt_short_method "*fp32"
 # error[F06]: a scalar fp32 has no attribute `ot`
-#    --> names.py:188:28
+#    --> names.py:182:28
 #     |
-# 188 |     tl.store(x, tl.load(x).ot(tl.float16))
+# 182 |     tl.store(x, tl.load(x).ot(tl.float16))
 #     |                            ^^
 #     |
 # help: did you mean `to`?
 # == error like_nothing "*fp32"
 # error[F09]: `load` has no parameter `frobnicate`
-#    --> names.py:193:17
+#    --> names.py:187:17
 #     |
-# 193 |     tl.store(x, tl.load(x, frobnicate=True))
+# 187 |     tl.store(x, tl.load(x, frobnicate=True))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: it is `load(pointer, mask=..., other=..., boundary_check=..., padding_option=..., cache_modifier=..., eviction_policy=..., volatile=...)`
