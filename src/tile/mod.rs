@@ -19,6 +19,7 @@ pub mod forget_layouts;
 pub mod form_roles;
 pub mod fuse_multiply_adds;
 pub mod hoist_invariants;
+pub mod join_branches;
 pub mod legalize;
 pub mod lift_integers;
 pub mod load_ahead;

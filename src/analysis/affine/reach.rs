@@ -236,6 +236,14 @@ impl<'a, 'f> Reach<'a, 'f> {
             }
             TileOp::Zext => return self.widened(inst).or_else(|| self.any(value)),
             TileOp::Itrunc => self.range(arg(0))?,
+            TileOp::Isub if let Some((from, less)) = self.at_least_zero(arg(0), arg(1)) => {
+                let (from, less) = (self.range(from)?, self.range(less)?);
+                let mut rest = self.sub(&from, &less);
+                let zero = self.hosts.number(0);
+                rest.lo = self.hosts.max(rest.lo, zero);
+                rest.hi = self.hosts.max(rest.hi, zero);
+                rest
+            }
             TileOp::Iadd | TileOp::Isub | TileOp::Imul => {
                 let (a, b) = (self.range(arg(0))?, self.range(arg(1))?);
                 match data.op {
@@ -269,6 +277,21 @@ impl<'a, 'f> Reach<'a, 'f> {
             _ => return self.any(value),
         };
         self.in_type(found, ty.elem)
+    }
+
+    /// What `a - b` is if that is positive, and zero if not: `a - min(a, x)` and `max(x, b) - b` are `x` from `a` and `b` from `x`.
+    fn at_least_zero(&self, a: Value, b: Value) -> Option<(Value, Value)> {
+        let dfg = &self.forms.func.dfg;
+        let other = |of: Value, op: TileOp, value: Value| {
+            let data = &dfg.insts[dfg.def_inst(of)?];
+            let [x, y] = *data.args.get(..2)? else {
+                return None;
+            };
+            let other = if y == value { x } else { y };
+            (data.op == op && (x == value || y == value)).then_some(other)
+        };
+        let of_least = other(b, TileOp::Smin, a).map(|less| (a, less));
+        of_least.or_else(|| other(a, TileOp::Smax, b).map(|from| (from, b)))
     }
 
     /// A parameter of 8 or 16 bits that is made wider, with its sign or without one; none of other values.

@@ -149,6 +149,42 @@ fn blocks_reach_to_their_last_element() {
     assert_eq!((range.lo, range.hi), (zero, end));
 }
 
+/// `a - min(a, x)` and `max(x, b) - b` are not negative.
+#[test]
+fn what_exceeds_a_bound_is_not_negative() {
+    let text = "kernel @k(v0: i32) warps(4) {
+        block0:
+            v1 = program_id {axis = 0} : i32
+            v2 = const {value = 8} : i32
+            v3 = smin v1, v2 : i32
+            v4 = isub v1, v3 : i32
+            v5 = smax v2, v1 : i32
+            v6 = isub v5, v1 : i32
+            v7 = isub v1, v2 : i32
+            return
+        }";
+    let func = parse_tile(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let order = ProgramOrder::compute(&func);
+    let mut forms = Forms::new(&func, &order);
+    let axis = Axis::compute(&func);
+    let mut hosts = Hosts::default();
+    let programs = hosts.programs(0);
+    let [zero, minus_one, eight] = [0, -1, 8].map(|n| hosts.number(n));
+    let last = hosts.add(programs, minus_one);
+    let past = hosts.sub(last, eight);
+    let most = hosts.max(past, zero);
+    let nearest = hosts.sub(eight, last);
+    let least = hosts.max(nearest, zero);
+    let mut reach = Reach::new(&mut forms, &axis, &mut hosts);
+    let mut ends = |n| {
+        let range = reach.range(value(n)).expect("it has bounds");
+        (range.lo, range.hi)
+    };
+    assert_eq!(ends(4), (zero, most));
+    assert_eq!(ends(6), (least, eight));
+    assert_ne!(ends(7).0, zero);
+}
+
 /// What a loop carries is a sum in itself.
 #[test]
 fn blocks_that_loops_carry_reach_to_their_last_element() {
