@@ -9,17 +9,19 @@
 //! watches and, if [`Options::verify_passes`] is set, verified, so that an error names the pass at fault.
 //!
 //! **Resources.** Some passes spend shared memory on what could stay in registers. How much conversions of layouts need besides
-//! is known only after expansion, so the first of the [`ResourcePlan`] plans with which the kernel fits is the one that counts. What
-//! warpgroups save in time they lose if registers are short, which is known at the end: then the kernel does without.
+//! is known only after expansion, so the first of the [`ResourcePlan`] plans with which the kernel fits is the one that counts ([`fit`]).
+
+mod fit;
 
 use std::fmt;
 
+pub(crate) use self::fit::run;
 use crate::analysis::axis::Axis;
 use crate::device_print;
 use crate::error::CompileError;
 use crate::expand::expand;
 use crate::ir::entities::Inst;
-use crate::ir::function::{Asked, Function, ParamHints, ThreadFunction, TileFunction};
+use crate::ir::function::{Asked, Function, ThreadFunction, TileFunction};
 use crate::ir::level::Level;
 use crate::ir::map_recipe::HostNumbers;
 use crate::ir::ops::TileOp;
@@ -32,10 +34,9 @@ use crate::machine::select::select;
 use crate::ptx;
 use crate::regalloc;
 use crate::settings::diversity::{ChoiceSite, Choices};
-use crate::settings::{Asserts, Options, Policy, Promote, PtxVersion, Target};
+use crate::settings::{Asserts, Options, Promote, PtxVersion, Target};
 use crate::thread::branch_around_copies::branch_around_copies;
 use crate::thread::branch_around_rare::branch_around_rare;
-use crate::thread::check_shared::check_shared;
 use crate::thread::delay_copies::delay_copies;
 use crate::thread::drop_parameters::drop_parameters;
 use crate::thread::fence_copies::fence_copies;
@@ -63,6 +64,7 @@ use crate::tile::forget_layouts::forget_layouts;
 use crate::tile::form_roles::{form_roles, has_warpgroup_alone};
 use crate::tile::fuse_multiply_adds::fuse_multiply_adds;
 use crate::tile::hoist_invariants::hoist_invariants;
+use crate::tile::join_branches::join_branches;
 use crate::tile::legalize::legalize;
 use crate::tile::lift_integers::lift_integers;
 use crate::tile::load_ahead::load_ahead;
@@ -77,7 +79,7 @@ use crate::tile::order_programs::{order_programs, uneven};
 use crate::tile::order_sums::order_sums;
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
 use crate::tile::predicate_loads::predicate_loads;
-use crate::tile::promote::{Programs, Promotion, Refusal, holds_small_boxes, promote};
+use crate::tile::promote::{Programs, Promotion, Refusal, promote};
 use crate::tile::resources::ResourcePlan;
 use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::settle_asserts::settle_asserts;
@@ -87,7 +89,7 @@ use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
 use crate::tile::split_quotients::split_quotients;
 use crate::tile::spread_sums::spread_sums;
-use crate::tile::start_dots::{has_started_dots, least_registers, start_dots};
+use crate::tile::start_dots::start_dots;
 use crate::tile::transpose_products::transpose_products;
 use crate::tile::unroll_loops::unroll_loops;
 use crate::verify::{VerifierErrors, verify, verify_rings, verify_roles};
@@ -196,120 +198,6 @@ fn internal(pass: &'static str, errors: &VerifierErrors) -> CompileError {
         pass,
         message: errors.to_string(),
     }
-}
-
-/// Registers by which what a kernel needs is too high at most: derivatives of attention for blocks of 64x128 keys are said to need 272
-/// and have room in 242; with warpgroups an H100 takes 2.1 ms for them, without 2.4 ms.
-const TOO_HIGH: u32 = 24;
-
-/// Compiles a kernel and shows it to `show` after each pass.
-pub(crate) fn run(
-    func: &TileFunction,
-    target: Target,
-    options: &Options,
-    show: &mut dyn FnMut(&str, Snapshot<'_>),
-) -> Result<Output, CompileError> {
-    let mut watch = Watch {
-        show,
-        verifies: options.verify_passes,
-        rings: checked_rings,
-    };
-    run_watched(func, target, options, &mut watch)
-}
-
-fn run_watched(
-    func: &TileFunction,
-    target: Target,
-    options: &Options,
-    watch: &mut Watch<'_>,
-) -> Result<Output, CompileError> {
-    options.check(target).map_err(CompileError::Settings)?;
-    verify(func).map_err(CompileError::Invalid)?;
-    let mut resources = ResourcePlan {
-        shared_operands: !Choices::new(options.diversity, ChoiceSite::Sharing).chance(30),
-        roles: options.roles,
-        persistent: options.persistent,
-        max_registers: options.max_registers,
-        ..ResourcePlan::ALL
-    };
-    // What this compilation asks for, in every round.
-    let hints: Vec<ParamHints> = func.param_hints.iter().map(ParamHints::unasked).collect();
-    // Said of the first plan, which is what the author asked for.
-    let mut refusal = None;
-    // The registers that products by warpgroups need, which are too many.
-    let mut by_groups = None;
-    let (tile, thread, done, shared, barriers, (ptx, ptx_version, machine)) = loop {
-        let mut tile = func.clone();
-        tile.param_hints.clone_from(&hints);
-        let done = match tile_passes(&mut tile, target, options, resources, watch) {
-            // A schedule that could hang is a bug of ours. Without roles nobody waits for a producer.
-            Err(CompileError::Internal { .. })
-                if !options.verify_passes && resources.roles != Policy::Never =>
-            {
-                resources.roles = Policy::Never;
-                continue;
-            }
-            done => done?,
-        };
-        let (mut thread, shared) = expand_and_place(&tile, target, options, watch)?;
-        if let Err(error) = check_shared(shared, target, &tile, &thread) {
-            let error = refusal.get_or_insert(error);
-            match resources.less(&tile, shared, target.shared_limit()) {
-                Some(less) => resources = less,
-                None => return Err(error.clone()),
-            }
-            continue;
-        }
-        ptx::check_params(&thread)?;
-        let barriers = order_accesses(&mut thread, watch)?;
-        let mut code = machine_code(&thread, target, options, watch)?;
-        let needed = code.2.needed_registers;
-        let bound = options.max_registers.map_or(u32::MAX, u32::from);
-        let first = Target::most_registers(thread.cta_threads()).min(bound);
-        let whole = tile.partitions.values().next();
-        let most = whole
-            .and_then(|whole| whole.max_registers)
-            .map_or(first, u32::from);
-        let cannot = least_registers(&tile) > most;
-        if has_started_dots(&tile) && (cannot || needed > most + TOO_HIGH && by_groups.is_none()) {
-            match tile.producer() {
-                _ if resources.small_boxes && holds_small_boxes(&tile) => {
-                    resources.small_boxes = false;
-                }
-                Some(_) => resources.roles = Policy::Never,
-                None => {
-                    // What has no room for an instruction's sums stays with other units, which spill.
-                    by_groups = Some(if cannot { u32::MAX } else { needed });
-                    resources.warpgroup_units = false;
-                }
-            }
-            continue;
-        }
-        if !resources.warpgroup_units && by_groups.is_some_and(|groups| groups < needed) {
-            // Other units need even more.
-            resources.warpgroup_units = true;
-            continue;
-        }
-        if most > first {
-            // All warps begin with as many as there can be, and the program takes the producer's.
-            code.2.predicted_registers = first;
-            code.2.needed_registers = needed.saturating_sub(most - first);
-        }
-        break (tile, thread, done, shared, barriers, code);
-    };
-    let sites = device_print::sites(&tile);
-    Ok(Output {
-        sites: sites.into_iter().map(|(_, site)| site).collect(),
-        tile: done,
-        asked: hints.iter().map(ParamHints::asked).collect(),
-        persistent: tile.persistent,
-        thread,
-        shared,
-        barriers,
-        ptx,
-        ptx_version,
-        machine,
-    })
 }
 
 /// The kernel with tensor maps, before pipelines are made, and what became of loads and stores that could be those of maps.
@@ -504,6 +392,11 @@ fn clean_passes(
     eliminate_dead_code(func);
     watch.tile("eliminate_dead_code", func)?;
 
+    if join_branches(func) > 0 {
+        watch.tile("join_branches", func)?;
+        clean_again(func);
+        watch.tile("eliminate_dead_code_of_branches_joined", func)?;
+    }
     if count_loops(func) > 0 {
         watch.tile("count_loops", func)?;
         clean_again(func);

@@ -11,7 +11,8 @@ pub(crate) mod occupancy;
 
 pub use availability::Exists;
 pub(crate) use availability::exists;
-pub(crate) use ctas::{MOST_WARPS, one_cta, program_warps};
+pub(crate) use ctas::{DEFAULT_WARPS, MOST_WARPS, one_cta, program_warps};
+pub(crate) use occupancy::better_warps;
 pub use occupancy::{Usage, spilled_bytes};
 
 /// A PTX target: an architecture, and whether its code may use what later architectures lack (`a`).
@@ -299,6 +300,8 @@ pub struct Options {
     /// Whether a CTA may execute several programs, one after the other: a launch then has as many CTAs as the device holds at a time.
     /// Only kernels with roles and tensor maps do.
     pub persistent: Policy,
+    /// Whether the program has the warps it is given, whatever registers they need; else it may get more where they lack many.
+    pub fixed_warps: bool,
     /// For tests: make what may be one way or another (layouts, stages, swizzles, offsets in shared memory, order of
     /// instructions, registers) by this seed instead of by cost, so that rare ways run. See [`diversity`].
     pub diversity: Option<u64>,
@@ -346,6 +349,7 @@ impl Options {
         promote: Promote::Auto,
         roles: Policy::Auto,
         persistent: Policy::Auto,
+        fixed_warps: false,
         diversity: None,
     };
 }

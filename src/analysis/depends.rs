@@ -34,6 +34,9 @@ pub fn dependents(
                     (TileOp::For, _) if i >= 3 => carried(func, inst, i - 3),
                     (TileOp::For | TileOp::While, _) => whole(func, inst),
                     (TileOp::Condition, Some(owner)) => whole(func, owner),
+                    (TileOp::Yield, Some(owner)) if func.dfg.insts[owner].op == TileOp::While => {
+                        whole(func, owner)
+                    }
                     (TileOp::Yield, Some(owner)) => carried(func, owner, i),
                     _ => data.results.to_vec(),
                 };

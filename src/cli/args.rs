@@ -266,7 +266,8 @@ pub(super) struct HowArgs {
     /// A constant of **META or of the module (.py only).
     #[arg(short = 'c', long = "constant", value_name = "NAME=VALUE")]
     pub(super) constants: Vec<String>,
-    /// Warps of a CTA; a .tir file states them itself, this overrides.
+    /// Warps of a CTA; a .tir file states them itself, this overrides. Where threads lack many registers there may
+    /// be more.
     #[arg(short = 'w', long = "num-warps", value_name = "WARPS")]
     pub(super) num_warps: Option<u32>,
     /// Stages of loops of products that do not state their own.
@@ -296,6 +297,9 @@ pub(super) struct HowArgs {
     /// Whether a CTA may execute several programs, one after the other.
     #[arg(long, value_enum, default_value_t)]
     pub(super) persistent: PolicyArg,
+    /// Keep the number of warps, whatever registers they need.
+    #[arg(long)]
+    pub(super) fixed_warps: bool,
     /// Let tools show the lines of the source.
     #[arg(long)]
     pub(super) line_info: bool,

@@ -217,6 +217,7 @@ pub(super) fn options(args: &KernelArgs) -> Options {
         },
         roles: args.how.roles.into(),
         persistent: args.how.persistent.into(),
+        fixed_warps: args.how.fixed_warps,
         ..Options::DEFAULT
     }
 }

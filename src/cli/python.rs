@@ -30,7 +30,7 @@ mod with_front {
         for entry in &args.how.constants {
             spec.constants.push(constant(entry, "-c ")?);
         }
-        spec.num_warps = args.how.num_warps.unwrap_or(4);
+        spec.num_warps = args.how.num_warps.unwrap_or(spec.num_warps);
         spec.num_stages = args.how.num_stages;
         spec.num_ctas = args.how.num_ctas;
         spec.debug = args.how.debug;

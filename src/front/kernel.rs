@@ -25,7 +25,7 @@ use super::types::DType;
 use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::function::TileFunction;
-use crate::settings::{Target, one_cta, program_warps};
+use crate::settings::{DEFAULT_WARPS, Target, one_cta, program_warps};
 use crate::tile::pipeline_loops::set_stages;
 use crate::verify::{is_ptx_identifier, verify};
 
@@ -99,7 +99,7 @@ impl Specialization {
         Specialization {
             args,
             constants: Vec::new(),
-            num_warps: 4,
+            num_warps: DEFAULT_WARPS,
             num_stages: None,
             num_ctas: 1,
             debug: false,

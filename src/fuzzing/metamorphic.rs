@@ -463,6 +463,7 @@ fn halves(random: &mut Random) -> [Case; 2] {
         promote: Promote::Auto,
         roles: Policy::Auto,
         persistent: Policy::Auto,
+        fixed_warps: false,
         diversity: random.chance(50).then(|| random.bits()),
     };
     [(log2, programs), (log2 - 1, 2 * programs)].map(|(log2, programs)| {

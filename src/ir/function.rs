@@ -115,6 +115,8 @@ pub struct Function<L: Level> {
     /// Whether the body is executed once for each CTA of a launch, of which there may be any number, and not once for each program:
     /// a loop in it goes through programs, whose number `num_programs` still gives.
     pub persistent: bool,
+    /// Whether the program has as many warps as its partition says, whatever registers they need; else that is a hint.
+    pub fixed_warps: bool,
     /// Tensor maps that the launcher makes from the other arguments. The kernel gets them by value behind its parameters.
     pub maps: Vec<MapRecipe>,
 }
@@ -183,6 +185,7 @@ impl<L: Level> Function<L> {
             buffers: SecondaryMap::new(),
             partitions,
             persistent: false,
+            fixed_warps: false,
             maps: Vec::new(),
         }
     }

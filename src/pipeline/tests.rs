@@ -1,6 +1,7 @@
-//! What becomes of a kernel whose schedule with roles is found to be one that can hang.
+//! What becomes of a kernel whose schedule with roles is found to be one that can hang, and of one whose threads need too many registers.
 
-use super::{Output, Snapshot, Watch, checked_rings, run_watched};
+use super::fit::run_watched;
+use super::{Output, Snapshot, Watch, checked_rings};
 use crate::error::CompileError;
 use crate::ir::function::TileFunction;
 use crate::settings::{Options, Policy, Target};
@@ -94,5 +95,92 @@ fn a_kernel_that_could_hang_has_no_roles() {
             assert!(message.contains("V26"), "{message}");
         }
         other => panic!("{other:?}"),
+    }
+}
+
+/// The deviations of 16,384 numbers from their mean: a thread of one warp would hold 512 of them. With what stands behind the number of
+/// warps, and at the end of the kernel.
+fn deviations(of_warps: &str, end: &str) -> TileFunction {
+    let text = format!(
+        r#"kernel @deviations(v0 "x": ptr<f32> {{divisible = 16}}, v1 "y": ptr<f32> {{divisible = 16}}, v2 "flag": ptr<i32> {{divisible = 4}}) warps(1){of_warps} {{
+block0:
+    v10 = arange {{start = 0}} : i32[16384]
+    v11 = splat v0 : ptr<f32>[16384]
+    v12 = addptr v11, v10 : ptr<f32>[16384]
+    v13 = load v12 : f32[16384]
+    v14 = reduce v13 {{axis = 0}} : f32 {{
+    block1(v15: f32, v16: f32):
+        v17 = fadd v15, v16 : f32
+        yield v17
+    }}
+    v18 = const {{value = 0.00006103515625}} : f32
+    v19 = fmul v14, v18 : f32
+    v20 = splat v19 : f32[16384]
+    v21 = fsub v13, v20 : f32[16384]
+    v22 = splat v1 : ptr<f32>[16384]
+    v23 = addptr v22, v10 : ptr<f32>[16384]
+    store v23, v21
+{end}    return
+}}"#
+    );
+    parse_tile(&text).unwrap_or_else(|errors| panic!("{errors:#?}"))
+}
+
+#[test]
+fn threads_that_lack_many_registers_are_dealt_to_more_warps() {
+    let warps = |func: &TileFunction, options: &Options| {
+        let output = super::run(func, Target::SM_80, options, &mut |_, _| {});
+        let output = output.unwrap_or_else(|error| panic!("{error}"));
+        output.thread.cta_warps()
+    };
+    let default = &Options::DEFAULT;
+    // With two warps 256 numbers of 255 registers, with four 128.
+    assert_eq!(warps(&deviations("", ""), default), 4);
+    assert_eq!(warps(&deviations(" fixed", ""), default), 1);
+    let bounded = Options {
+        max_registers: Some(255),
+        ..Options::DEFAULT
+    };
+    let fixed = Options {
+        fixed_warps: true,
+        ..Options::DEFAULT
+    };
+    assert_eq!(warps(&deviations("", ""), &bounded), 1);
+    assert_eq!(warps(&deviations("", ""), &fixed), 1);
+    // What waits for other programs may need many of them to be resident.
+    let wait = |of: &str, read: &str| {
+        format!(
+            "    v29 = const {{value = 0}} : i32
+    v30 = while v29 : i32 {{
+    block2(v31: i32):
+        v32 = load v2{of} : i32
+        v33 = icmp {read}, v29 {{ipred = eq}} : i1
+        condition v33, v32
+    }} {{
+    block3(v34: i32):
+        yield v34
+    }}
+"
+        )
+    };
+    for (of, read, expected) in [
+        (" {volatile}", "v32", 1),
+        ("", "v32", 1),
+        ("", "v31", 1),
+        ("", "v29", 4),
+    ] {
+        let func = deviations("", &wait(of, read));
+        assert_eq!(warps(&func, default), expected, "{of} {read}");
+    }
+    // PTX of the author's may know which thread it is.
+    for (ptx, flags, expected) in [
+        ("mov.u32 $0, %tid.x;", ", pure", 1),
+        ("bar.sync 1, 32; mov.u32 $0, 1;", "", 1),
+        ("mov.u32 $0, 1;", ", pure", 4),
+    ] {
+        let text = format!(
+            "    v29 = inline_ptx {{ptx = \"{ptx}\", constraints = \"=r\", pack = 1{flags}}} : i32\n    store v2, v29\n"
+        );
+        assert_eq!(warps(&deviations("", &text), default), expected, "{ptx}");
     }
 }

@@ -3,7 +3,7 @@
 //! After NVIDIA's occupancy calculator and the table of compute capabilities in the programming guide: registers are given to
 //! warps, 256 at a time, and to four warps at once, one for each quarter of the multiprocessor.
 
-use super::Target;
+use super::{MOST_WARPS, Target};
 
 /// Registers of a multiprocessor.
 pub(crate) const SM_REGISTERS: u32 = 65_536;
@@ -84,9 +84,41 @@ pub fn spilled_bytes(needed: u32, gets: u32) -> u32 {
     (over * (over + 24).min(64) / 8).next_multiple_of(4)
 }
 
+/// The fewest warps, more than `num_warps`, with which there are enough registers for threads that need so many in `num_warps`
+/// warps, if what a thread holds is dealt to more threads; if there are none, the fewest with which half as many are lacking.
+pub(crate) fn better_warps(num_warps: u32, needed: u32) -> Option<u32> {
+    // Of all warps.
+    let lacks = |warps: u32| {
+        let needed = needed / (warps / num_warps);
+        needed.saturating_sub(Target::most_registers(32 * warps)) * warps
+    };
+    let more = (1..).map(|bits| num_warps << bits);
+    let more = || more.clone().take_while(|&warps| warps <= MOST_WARPS);
+    let enough = more().find(|&warps| lacks(warps) == 0);
+    enough.or_else(|| more().find(|&warps| 2 * lacks(warps) <= lacks(num_warps)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_fewest_warps_are_found_that_are_enough() {
+        for (num_warps, needed, expected) in [
+            // 165 of 255.
+            (4, 330, Some(8)),
+            (1, 320, Some(2)),
+            (1, 1000, Some(4)),
+            // With 4, 8, 16 and 32 warps 385 of 640, 65 of 320, 32 of 160 and 16 of 80 are lacking.
+            (4, 640, Some(8)),
+            // With 32 warps 64 of 70.
+            (16, 140, None),
+            (32, 100, None),
+        ] {
+            let found = better_warps(num_warps, needed);
+            assert_eq!(found, expected, "{num_warps} {needed}");
+        }
+    }
 
     #[test]
     fn the_scarcest_resource_decides() {

@@ -130,6 +130,7 @@ pub(crate) struct RawFunction<'a> {
     pub(crate) groups: u32,
     pub(crate) registers: Option<u16>,
     pub(crate) persistent: bool,
+    pub(crate) fixed_warps: bool,
     pub(crate) layouts: Vec<RawLayout<'a>>,
     pub(crate) slots: Vec<RawSlot>,
     pub(crate) partitions: Vec<RawPartition>,

@@ -270,6 +270,7 @@ impl<'a> Parser<'_, 'a> {
         self.expect('(')?;
         let num_warps = self.number("the number of warps")?;
         self.expect(')')?;
+        let fixed_warps = self.accept_word("fixed");
         let mut groups = 1;
         if self.accept_word("groups") {
             self.expect('(')?;
@@ -293,6 +294,7 @@ impl<'a> Parser<'_, 'a> {
             groups,
             registers,
             persistent,
+            fixed_warps,
             layouts: Vec::new(),
             slots: Vec::new(),
             partitions: Vec::new(),

@@ -320,6 +320,9 @@ impl<L: Level> Printer<'_, L> {
             ") warps({})",
             whole.map_or(0, |p| p.num_warps)
         ));
+        if func.fixed_warps {
+            self.out.push_str(" fixed");
+        }
         if let Some(groups) = whole.map(|p| p.groups).filter(|&groups| groups != 1) {
             self.put(format_args!(" groups({groups})"));
         }

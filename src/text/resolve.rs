@@ -127,6 +127,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
             whole.groups = raw.groups;
         }
         self.func.persistent = raw.persistent;
+        self.func.fixed_warps = raw.fixed_warps;
         for (i, raw_part) in raw.partitions.iter().enumerate() {
             // The first partition is the whole, which the function's header states.
             let above = &raw.partitions[..i];

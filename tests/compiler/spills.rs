@@ -87,7 +87,9 @@ fn examples(root: &Path) -> Vec<Case> {
             num_stages: stages.parse().ok(),
             ..Specialization::new(parse_signature(&signature).expect("a signature"), target)
         };
-        let lowered = module.lower(Some(name), &spec).expect("it is right");
+        let mut lowered = module.lower(Some(name), &spec).expect("it is right");
+        // What spills is to be seen to.
+        lowered.func.fixed_warps = true;
         cases.push(Case {
             name: format!("{file} {name} {line}"),
             func: lowered.func,
@@ -109,7 +111,8 @@ fn run_tests(root: &Path) -> Vec<Case> {
         for variant in variants(&text).expect("other tests run it") {
             let parsed = parse_file(&variant.text).expect("other tests run it");
             for function in parsed.functions {
-                if let AnyFunction::Tile(func) = function.func {
+                if let AnyFunction::Tile(mut func) = function.func {
+                    func.fixed_warps = true;
                     let takes_maps = func.insts_with(TileOp::TensorMap).next().is_some();
                     cases.push(Case {
                         name: format!("{file} {} {}", func.name, variant.label),

@@ -31,9 +31,15 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
         let value = cx.b.sm_id();
         Ok(cx.block(value, Ty::Num(DType::Int32)))
     };
-    "num_warps"("") |cx, _| Ok(Value::int(i128::from(cx.b.func().num_warps())));
-    "num_threads"("") |cx, _| Ok(Value::int(i128::from(cx.b.func().num_threads())));
+    "num_warps"("") |cx, _| Ok(Value::int(i128::from(fixed_warps(cx))));
+    "num_threads"("") |cx, _| Ok(Value::int(i128::from(32 * fixed_warps(cx))));
 };
+
+/// The number of warps, which is a hint no more once the text knows it.
+fn fixed_warps(cx: &mut Lower<'_>) -> u32 {
+    cx.b.func_mut().fixed_warps = true;
+    cx.b.func().num_warps()
+}
 
 /// A text that may stand in a report, which is one line: what controls a terminal goes.
 fn printable(text: &str) -> String {

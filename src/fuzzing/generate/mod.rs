@@ -124,6 +124,7 @@ pub fn case(seed: u64) -> Case {
         promote: Promote::Auto,
         roles: Policy::Auto,
         persistent: Policy::Auto,
+        fixed_warps: false,
         // No random number, so that a seed's kernel is what it was.
         diversity: (!seed.is_multiple_of(3)).then_some(seed),
     };

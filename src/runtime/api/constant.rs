@@ -116,7 +116,7 @@ impl Constants<'_> {
         }
     }
 
-    /// Warps of a program.
+    /// Warps that a program is asked to have, of which it may get more; of a kernel that was compiled before those that it has.
     pub fn num_warps(&self) -> u32 {
         self.num_warps
     }

@@ -106,6 +106,8 @@ impl KernelOptions {
             promote: self.promote,
             roles: self.roles,
             persistent: self.persistent,
+            // All programs are to be resident, of which there may be fewer with more warps.
+            fixed_warps: self.cooperative,
             diversity: self.diversity,
             ..Options::DEFAULT
         }

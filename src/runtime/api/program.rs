@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use crate::ir::function::{ParamHints, TileFunction};
 use crate::ir::types::Elem;
+#[cfg(feature = "triton")]
+use crate::settings::DEFAULT_WARPS;
 use crate::settings::{Promote, Target, program_warps};
 use crate::text::parse::parse_file;
 use crate::tile::pipeline_loops::set_stages;
@@ -463,6 +465,21 @@ impl ProgramSource {
             check_elem(&stored.meta.name, &params[*param], given).map(drop)
         };
         Some(given.iter().try_for_each(check).map(|()| stored.clone()))
+    }
+
+    /// Warps that programs of a kernel are asked to have, which a grid may be made of. A kernel that was compiled before tells those it
+    /// has.
+    pub(crate) fn asked_warps(&self, kernel: &str, options: &KernelOptions) -> u32 {
+        let of_kernel = match &self.form {
+            #[cfg(feature = "triton")]
+            Form::Python(_) => DEFAULT_WARPS,
+            Form::Tile(functions) => {
+                let func = functions.iter().find(|f| f.name == kernel);
+                func.map_or(1, TileFunction::num_warps)
+            }
+            Form::Compiled(ahead) => return ahead.code(options).stored.meta.num_warps,
+        };
+        options.num_warps.unwrap_or(of_kernel) * options.num_ctas
     }
 
     /// The kernel for arguments of these classes.

@@ -100,7 +100,7 @@ pub struct Report {
     pub constants: Vec<(String, String)>,
     /// What it was compiled for.
     pub target: Target,
-    /// Warps of a program.
+    /// Warps of a CTA.
     pub num_warps: u32,
     /// Bytes of dynamic shared memory of a program.
     pub shared_bytes: u32,

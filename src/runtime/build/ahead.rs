@@ -8,7 +8,7 @@ use crate::compile::{KernelMeta, ParamKind, ParamMeta};
 use crate::ir::function::PROGRAM_NUMBERS;
 use crate::ir::map_recipe::{MAP_BYTES, MapRecipe};
 use crate::ir::types::{AddressSpace, Elem, Scalar};
-use crate::settings::{PtxVersion, Target};
+use crate::settings::{MOST_WARPS, PtxVersion, Target};
 
 use crate::runtime::api::device::Device;
 use crate::runtime::api::error::RuntimeError;
@@ -99,9 +99,10 @@ pub(in crate::runtime) fn unpack(
         shared_bytes,
         ..
     } = *compiled;
-    if !num_warps.is_power_of_two() || num_warps > 32 {
+    // Those that bring blocks count, too.
+    if !(1..=MOST_WARPS).contains(&num_warps) {
         return Err(setup(format!(
-            "it states {num_warps} warps; 1, 2, 4, 8, 16 or 32 are possible"
+            "it states {num_warps} warps; 1 to {MOST_WARPS} are possible"
         )));
     }
     if shared_bytes > target.shared_limit() {

@@ -167,7 +167,7 @@ impl KernelInner {
             Grid::Fixed(grid) => Ok(grid),
             Grid::Of(function) => {
                 let defaults = build_variant::defaults(self, &made.constants);
-                self.grid_with(function, &defaults, made.func.num_warps())
+                self.grid_with(function, &defaults)
             }
         }
     }
@@ -258,19 +258,18 @@ impl KernelInner {
         function: &dyn Fn(Constants<'_>) -> Option<[u32; 3]>,
         ready: &Executable,
     ) -> Result<[u32; 3], RuntimeError> {
-        self.grid_with(function, &ready.defaults, ready.report.num_warps)
+        self.grid_with(function, &ready.defaults)
     }
 
     fn grid_with(
         &self,
         function: &dyn Fn(Constants<'_>) -> Option<[u32; 3]>,
         defaults: &[(String, Constant)],
-        num_warps: u32,
     ) -> Result<[u32; 3], RuntimeError> {
         let constants = Constants {
             list: &self.options.constants,
             defaults,
-            num_warps,
+            num_warps: self.source.asked_warps(&self.name, &self.options),
         };
         let grid = function(constants).ok_or_else(|| RuntimeError::Grid {
             kernel: self.name.clone(),
