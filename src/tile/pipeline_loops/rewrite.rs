@@ -263,11 +263,16 @@ impl<'a> Pipeliner<'a> {
         let wait = std::mem::take(&mut self.maker.made);
 
         let mut rest = Vec::new();
+        let mut are_read = 0;
         for &inst in &self.maker.func.order.insts(body).to_vec() {
-            if let Some(i) = self.plan.loads.iter().position(|load| load.inst == inst) {
+            let load = self.plan.loads.iter().position(|load| load.inst == inst);
+            if let Some(i) = load {
                 rest.extend(self.read(i, read));
             }
             rest.push(inst);
+            if load.is_some() {
+                are_read = rest.len();
+            }
         }
         let last = rest.pop();
         let insts = &self.maker.func.dfg.insts;
@@ -285,7 +290,8 @@ impl<'a> Pipeliner<'a> {
             inside.splice(at..at, wait);
             inside.extend(rest);
         } else {
-            let at = end_of(&rest, TileOp::Dot);
+            // To the entry that is read.
+            let at = end_of(&rest, TileOp::Dot).max(are_read);
             inside = [&wait, &rest[..at], &inside, &rest[at..]].concat();
         }
         self.store_all(&started.to_store, write);
