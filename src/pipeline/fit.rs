@@ -5,18 +5,19 @@
 //! the kernel does without.
 //!
 //! **Warps.** A program cannot see how many warps execute it, but for those that ask ([`Function::fixed_warps`]) or have PTX of their
-//! author's. So the number that a kernel is given is a hint: where a thread needs far more registers than there are, or too many for products by warpgroups, and
-//! those of more warps are enough, or half as many are lacking, it gets these. (A block of 128 x 128 sums and one of 128 x 128 products take all registers of
-//! four warps, and attention has both: what spills then is loaded and stored in every iteration.)
+//! author's. So the number that a kernel is given is a hint: where a thread needs far more registers than there are, or too many for
+//! products by warpgroups, and those of more warps are enough, or half as many are lacking, it gets these. (A block of 128 x 128
+//! sums and one of 128 x 128 products take all registers of four warps, and attention has both: what spills then is loaded
+//! and stored in every iteration.)
 //!
 //! [`Function::fixed_warps`]: crate::ir::function::Function::fixed_warps
+
+use rustc_hash::FxHashSet;
 
 use super::{
     Output, Snapshot, Watch, checked_rings, expand_and_place, machine_code, order_accesses,
     tile_passes,
 };
-use rustc_hash::FxHashSet;
-
 use crate::analysis::depends::dependents;
 use crate::analysis::program::ProgramOrder;
 use crate::device_print;
