@@ -9,7 +9,7 @@
 //! watches and, if [`Options::verify_passes`] is set, verified, so that an error names the pass at fault.
 //!
 //! **Resources.** Some passes spend shared memory on what could stay in registers. How much conversions of layouts need besides
-//! is known only after expansion, so the first of the [`ResourcePlan`] plans with which the kernel fits is the one that counts ([`fit`]).
+//! is known only after expansion, so the first of the [`ResourcePlan`] plans with which the kernel fits is the one that counts (`pipeline/fit.rs`).
 
 mod fit;
 

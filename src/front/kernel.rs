@@ -25,7 +25,7 @@ use super::types::DType;
 use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::function::TileFunction;
-use crate::settings::{DEFAULT_WARPS, Target, one_cta, program_warps};
+use crate::settings::{Target, one_cta, program_warps};
 use crate::tile::pipeline_loops::set_stages;
 use crate::verify::{is_ptx_identifier, verify};
 
@@ -92,6 +92,9 @@ pub struct Specialization {
     /// The target, for what kernels ask of it.
     pub target: Target,
 }
+
+/// Warps of a program that asks for no number, as in Triton.
+pub(crate) const DEFAULT_WARPS: u32 = 4;
 
 impl Specialization {
     /// With arguments, 4 warps and no constants.

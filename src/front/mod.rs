@@ -74,6 +74,7 @@ pub(crate) use argument::OPTIONS;
 pub use diagnostic::{CallSite, Diagnostic, Diagnostics};
 pub(crate) use files::collect as imported_files;
 pub use files::with_imports;
+pub(crate) use kernel::DEFAULT_WARPS;
 pub use kernel::{KernelInfo, Lowered, Module, ParamInfo, Specialization};
 pub(crate) use names::GIVEN;
 #[cfg(any(feature = "tool", test))]

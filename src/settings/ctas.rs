@@ -6,9 +6,6 @@
 /// Most warps of a CTA.
 pub(crate) const MOST_WARPS: u32 = 32;
 
-/// Warps of a program of the Triton language that asks for no number, as in Triton.
-pub(crate) const DEFAULT_WARPS: u32 = 4;
-
 /// Warps of a program that asks for `num_warps` warps of each of `num_ctas` CTAs, or what is wrong with that. Whether
 /// `num_warps` is possible by itself is looked at elsewhere.
 pub(crate) fn program_warps(num_warps: u32, num_ctas: u32) -> Result<u32, String> {

@@ -6,7 +6,7 @@
 //! if done { } { rest }
 //! ```
 //!
-//! An early return in a branch of the source leaves such a flag ([`crate::front`]). Put together it is one branch, and
+//! An early return in a branch of the source leaves such a flag. Put together it is one branch, and
 //! seen that `rest` never follows `A`: what A stores is nothing that loads in `rest` have to see.
 //!
 //! What stands between the two is computed before the first. It is pure, and made of nothing that the first one gives.

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use crate::ir::function::{ParamHints, TileFunction};
 use crate::ir::types::Elem;
-#[cfg(feature = "triton")]
-use crate::settings::DEFAULT_WARPS;
 use crate::settings::{Promote, Target, program_warps};
 use crate::text::parse::parse_file;
 use crate::tile::pipeline_loops::set_stages;
@@ -472,7 +470,7 @@ impl ProgramSource {
     pub(crate) fn asked_warps(&self, kernel: &str, options: &KernelOptions) -> u32 {
         let of_kernel = match &self.form {
             #[cfg(feature = "triton")]
-            Form::Python(_) => DEFAULT_WARPS,
+            Form::Python(_) => front::DEFAULT_WARPS,
             Form::Tile(functions) => {
                 let func = functions.iter().find(|f| f.name == kernel);
                 func.map_or(1, TileFunction::num_warps)

@@ -1,7 +1,7 @@
 //! Programs in the Triton language: arguments and constants in the words of the front end.
 
 use crate::front;
-use crate::settings::{DEFAULT_WARPS, Target};
+use crate::settings::Target;
 
 use crate::runtime::api::argument::Arg;
 use crate::runtime::api::constant::Constant;
@@ -56,7 +56,7 @@ pub(in crate::runtime) fn make(
     }
     let spec = front::Specialization {
         constants: named,
-        num_warps: options.num_warps.unwrap_or(DEFAULT_WARPS),
+        num_warps: options.num_warps.unwrap_or(front::DEFAULT_WARPS),
         num_ctas: options.num_ctas,
         num_stages: options.num_stages,
         debug: options.debug,
