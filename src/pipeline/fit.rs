@@ -40,12 +40,12 @@ use crate::verify::verify;
 /// and have room in 242; with warpgroups an H100 takes 2.1 ms for them, without 2.4 ms.
 const TOO_HIGH: u32 = 24;
 
+/// Registers that a thread lacks from which on more warps share the work: 256 bytes, each of which is stored and loaded.
+const MANY: u32 = 64;
+
 /// The same where products go by warpgroups. Of a derivative of attention that lacks 28 nothing spills; products with scales of
 /// groups that lack 37 store 544 bytes, attention that lacks 52 stores 2.7 KB.
 const MANY_FOR_GROUPS: u32 = 32;
-
-/// Registers that a thread lacks from which on more warps share the work: 256 bytes, each of which is stored and loaded.
-const MANY: u32 = 64;
 
 /// Compiles a kernel and shows it to `show` after each pass.
 pub(crate) fn run(

@@ -172,6 +172,19 @@ fn threads_that_lack_many_registers_are_dealt_to_more_warps() {
         let func = deviations("", &wait(of, read));
         assert_eq!(warps(&func, default), expected, "{of} {read}");
     }
+    // What is read comes to the condition from the iteration before.
+    let handed_on = "    v29 = const {value = 0} : i32
+    v30 = while v29 : i32 {
+    block2(v31: i32):
+        v33 = icmp v31, v29 {ipred = eq} : i1
+        condition v33, v31
+    } {
+    block3(v34: i32):
+        v35 = load v2 : i32
+        yield v35
+    }
+";
+    assert_eq!(warps(&deviations("", handed_on), default), 1);
     // PTX of the author's may know which thread it is.
     for (ptx, flags, expected) in [
         ("mov.u32 $0, %tid.x;", ", pure", 1),

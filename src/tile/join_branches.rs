@@ -18,6 +18,7 @@ use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::tile::edit::{read_by, rename_all};
 
 /// Joins choices with those that they follow from; gives their number.
 pub fn join_branches(func: &mut TileFunction) -> usize {
@@ -42,9 +43,9 @@ fn join(func: &mut TileFunction, second: Inst) -> Option<()> {
     let data = func.dfg.insts[first].clone();
     let given = func.dfg.insts[second].results.to_vec();
     let moves = |&inst: &Inst| {
-        let between = &func.dfg.insts[inst];
-        let mut args = between.args.iter();
-        between.is_pure() && args.all(|arg| !data.results.contains(arg))
+        let mut read = Vec::new();
+        read_by(func, inst, &mut read);
+        func.dfg.insts[inst].is_pure() && read.iter().all(|value| !data.results.contains(value))
     };
     if data.op != TileOp::If || !between.iter().all(moves) {
         return None;
@@ -82,7 +83,7 @@ fn join(func: &mut TileFunction, second: Inst) -> Option<()> {
     let all = before.chain([&joined]).chain(&list[end + 1..]);
     let all: Vec<Inst> = all.copied().collect();
     func.order.replace(block, all);
-    super::edit::rename_all(func, &names);
+    rename_all(func, &names);
     Some(())
 }
 
