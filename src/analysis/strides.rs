@@ -28,6 +28,8 @@ pub(crate) type Strides = SmallVec<[Option<i64>; 16]>;
 pub(crate) struct AllStrides<'a> {
     func: &'a TileFunction,
     found: FxHashMap<Value, Strides>,
+    /// Whether factors that are not known are taken to be one.
+    supposes_ones: bool,
 }
 
 impl<'a> AllStrides<'a> {
@@ -36,6 +38,15 @@ impl<'a> AllStrides<'a> {
         AllStrides {
             func,
             found: FxHashMap::default(),
+            supposes_ones: false,
+        }
+    }
+
+    /// The same, where each factor that is not known is one, as a stride of the dimension whose elements are side by side.
+    pub(crate) fn supposing_ones(func: &'a TileFunction) -> AllStrides<'a> {
+        AllStrides {
+            supposes_ones: true,
+            ..AllStrides::new(func)
         }
     }
 
@@ -98,6 +109,8 @@ impl<'a> AllStrides<'a> {
                 match (x, y) {
                     (_, Some(by)) => each(&a, |x| x.checked_mul(by)),
                     (Some(by), _) => each(&b, |x| x.checked_mul(by)),
+                    _ if self.supposes_ones && is_still(&b) => a,
+                    _ if self.supposes_ones && is_still(&a) => b,
                     // What is the same for both is the same for their product.
                     _ => both_still(&a, &b),
                 }
@@ -193,6 +206,10 @@ fn each(of: &Strides, change: impl Fn(i64) -> Option<i64>) -> Strides {
 fn pairs(a: &Strides, b: &Strides, made: impl Fn(i64, i64) -> Option<i64>) -> Strides {
     let both = a.iter().zip(b);
     both.map(|(a, b)| made((*a)?, (*b)?)).collect()
+}
+
+fn is_still(of: &Strides) -> bool {
+    of.iter().all(|&by| by == Some(0))
 }
 
 fn both_still(a: &Strides, b: &Strides) -> Strides {
@@ -292,6 +309,33 @@ mod tests {
 ",
         );
         assert_eq!(strides, bytes(&[2, 4]));
+    }
+
+    #[test]
+    fn factors_that_are_not_known_are_supposed_to_be_one() {
+        let text = "kernel @k(v0 \"p\": ptr<f16>, v1 \"n\": i32) warps(1) {
+block0:
+    v2 = arange {start = 0} : i32[4]
+    v3 = splat v1 : i32[4]
+    v4 = imul v3, v2 : i32[4]
+    v5 = splat v0 : ptr<f16>[4]
+    v6 = addptr v5, v4 : ptr<f16>[4]
+    v7 = load v6 : f16[4]
+    v8 = fptosi v7 : i32[4]
+    v9 = imul v8, v2 : i32[4]
+    v10 = addptr v5, v9 : ptr<f16>[4]
+    v11 = load v10 : f16[4]
+    return
+}
+";
+        let func = parse_tile(text).expect("the text is right");
+        let loads: Vec<_> = func.insts_with(TileOp::Load).collect();
+        let pointer = |i: usize| func.dfg.insts[loads[i].1].args[0];
+        assert_eq!(AllStrides::new(&func).of(pointer(0)), bytes(&[-1, -1]));
+        let mut ones = AllStrides::supposing_ones(&func);
+        assert_eq!(ones.of(pointer(0)), bytes(&[2, 4]));
+        // What is loaded is another number for each element.
+        assert_eq!(ones.of(pointer(1)), bytes(&[-1, -1]));
     }
 
     #[test]

@@ -53,6 +53,7 @@ impl Assignment {
     /// Offers accesses to memory what they like.
     pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis, target: Target) {
         let mut strides = AllStrides::new(func);
+        let mut supposed = AllStrides::supposing_ones(func);
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
         let mut dots = Vec::new();
@@ -95,9 +96,12 @@ impl Assignment {
                 Some(inst) => widest_access(func, inst, target),
                 None => target.widest_access(),
             };
-            let moves = strides.of(ptr);
+            let mut moves = strides.of(ptr);
             let place = (ptr, mask, &moves);
             let (memory, access) = self.look_at(func, axis, node, op, place, most);
+            if access.contiguity == 0 && !moves.iter().any(shares_line) {
+                suppose(&mut moves, memory.shape, access.dim, &supposed.of(ptr));
+            }
             let is_store = !matches!(op, Some(TileOp::Load | TileOp::AsyncCopy));
             let access = AccessShape {
                 is_store,
@@ -368,6 +372,15 @@ impl Assignment {
 fn apart(access: &AccessShape, strides: Strides) -> Option<Strides> {
     let is_apart = access.bytes << access.contiguity < cost::SECTOR_BYTES;
     (is_apart && strides.iter().any(shares_line)).then_some(strides)
+}
+
+/// Takes the distances along a dimension whose stride is not known to be those of neighbours: of all dimensions it is the one that seems
+/// to be nearest, and the arguments of most launches are tensors whose elements are side by side along one.
+fn suppose(moves: &mut Strides, shape: Shape, dim: usize, supposed: &Strides) {
+    let start = shape.bit_offset(dim) as usize;
+    for bit in start..start + usize::from(shape.log2()[dim]) {
+        moves[bit] = moves[bit].or(supposed[bit]);
+    }
 }
 
 /// Whether elements of this distance, in bytes, share a line.
