@@ -92,12 +92,14 @@ const HARMLESS: &[Harmless] = &[
     (None, "top_k", "bar.sync", 1, ALIASES),
     (None, "vector_matrix", "bar.sync", 1, ALIASES),
     (None, "backward", "bar.warp.sync", 1, IN_FRONT),
+    (None, "backward_keys", "bar.warp.sync", 2, IN_FRONT),
     (None, "decode", "bar.warp.sync", 1, IN_FRONT),
+    (Some(Target::SM_80), "forward", "bar.warp.sync", 1, IN_FRONT),
+    (None, "forward_few_bits", "bar.warp.sync", 1, IN_FRONT),
     (None, "layer_norm_linear_gelu", "bar.warp.sync", 1, IN_FRONT),
-    (None, "linear_gelu", "bar.warp.sync", 1, IN_FRONT),
     (None, "row_bias_silu", "bar.warp.sync", 1, IN_FRONT),
     (None, "scaled_matmul", "bar.warp.sync", 2, IN_FRONT),
-    (None, "varied", "bar.warp.sync", 1, IN_FRONT),
+    (None, "varied", "bar.warp.sync", 2, IN_FRONT),
     (None, "max_locked", "bar.sync", 1, LAST),
     (None, "sum_atomic", "bar.sync", 1, LAST),
     (None, "sum_last", "bar.sync", 1, LAST),
@@ -276,7 +278,7 @@ const ALIASES: &str =
     "what several threads load may be stored by another parameter that is given the same pointer";
 const CHOSEN: &str = "each thread stores what it has loaded; that the element which data chooses was read behind the author's barrier is not told";
 const IN_FRONT: &str =
-    "orders nothing: it keeps the assembler from moving loads behind stores to shared memory";
+    "orders nothing: it keeps the assembler from moving loads down to what stores or reads them";
 const LAST: &str = "behind the last atomic step nobody reads what it acquired";
 const BESIDE: &str =
     "of the fences for barriers and for data, side by side, either covers the barrier";

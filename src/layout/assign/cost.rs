@@ -53,9 +53,11 @@ pub(super) fn conversion(from: &LinearLayout, to: &LinearLayout, elem_bits: u32)
     if to.register_map(from).is_some() {
         return 1;
     }
-    let words = words(elem_bits);
     if stays_in_warps(from, to) {
-        return 8 + registers(to) * words * SHUFFLE;
+        // Narrow elements go several to a word, and are packed for it.
+        let packed = if elem_bits < 32 { registers(to) } else { 0 };
+        let words = (registers(to) * Cost::from(elem_bits.max(8))).div_ceil(32);
+        return 8 + words * SHUFFLE + packed;
     }
     BARRIER + trip(from, to, elem_bits.max(8) / 8) * WAVEFRONT
 }
@@ -128,6 +130,11 @@ pub(super) fn access(layout: &LinearLayout, access: &AccessShape) -> Cost {
             let requests = match access.counts_lines {
                 true => instructions * lines(layout, access),
                 false => 0,
+            };
+            // One line is looked up in the time in which a sector arrives.
+            let sectors = match access.is_store {
+                true => sectors,
+                false => sectors.max(instructions * lines(layout, access)),
             };
             (sectors, requests)
         }

@@ -88,6 +88,14 @@ pub(super) enum Need {
 }
 
 impl Need {
+    /// Whether the operand is a factor of a product of matrices.
+    pub(super) fn is_factor(self) -> bool {
+        matches!(
+            self,
+            Need::BeforeDot(..) | Need::BeforeUnit(..) | Need::BeforeWarpgroup(..)
+        )
+    }
+
     /// Whether any layout of the operand will do.
     pub(super) fn is_any(self) -> bool {
         matches!(self, Need::Gathered(_) | Need::Counted)

@@ -19,12 +19,13 @@
 //! # Exact and heuristic
 //! Given candidates and costs, the choice is optimal unless the solver had to decide a node with three or more
 //! undecided neighbours by its neighbourhood alone ([`LayoutStats::exact`] tells). Heuristic are the set of
-//! candidates, the costs, that a conversion or second load is charged to each use although uses share it, and that
-//! values computed anew cost nothing. Work is bounded: candidates by eight a node, each solver step by eight cubed.
+//! candidates, the costs, that a conversion or second load is charged to each use although uses share it (but for factors of several
+//! products), and that values computed anew cost nothing. Work is bounded: candidates by eight a node, each solver step by eight cubed.
 
 use cranelift_entity::PrimaryMap;
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::{SmallVec, smallvec};
 
 use crate::analysis::axis::Axis;
 use crate::analysis::in_flight::in_flight;
@@ -450,6 +451,61 @@ impl Assignment {
         }
     }
 
+    /// The uses of each value as the same factor of several products, which share what it is converted to.
+    fn shared_operands(&self) -> Vec<SmallVec<[usize; 4]>> {
+        let mut uses: IndexMap<(Node, Need), SmallVec<[usize; 4]>, FxBuildHasher> =
+            IndexMap::default();
+        for (at, edge) in self.graph.edges.iter().enumerate() {
+            let from = &self.graph.nodes[edge.from];
+            if edge.need.is_factor() && !from.loads_again && from.reduced.is_none() {
+                uses.entry((edge.from, edge.need)).or_default().push(at);
+            }
+        }
+        uses.retain(|_, edges| edges.len() > 1);
+        uses.into_values().collect()
+    }
+
+    /// Adds a node for the factor that the products of these edges want, so that converting it costs once.
+    fn add_operand(&mut self, problem: &mut Problem, edges: &[usize]) {
+        let edges: SmallVec<[&graph::Edge; 4]> =
+            edges.iter().map(|&at| &self.graph.edges[at]).collect();
+        let [first, ..] = edges[..] else {
+            return;
+        };
+        let (views, pool) = (&mut self.views, &mut self.pool);
+        let mut wanted: SmallVec<[LayoutId; MAX_CANDIDATES]> = SmallVec::new();
+        let needs = |layout, pool: &mut LayoutPool, views: &mut Views| {
+            views.view(pool, layout, LayoutStep::Need(first.need))
+        };
+        for edge in &edges {
+            for &layout in &self.graph.nodes[edge.to].candidates {
+                let need = needs(layout, pool, views);
+                if !wanted.contains(&need) {
+                    wanted.push(need);
+                }
+            }
+        }
+        let operand = problem.add_node(smallvec![0; wanted.len()]);
+        let outputs = &self.graph.nodes[first.from].candidates;
+        let depth = edges.iter().map(|edge| edge.depth).max();
+        let most = weight(depth.unwrap_or(0));
+        problem.add_edge(first.from.as_u32(), operand, |i, k| {
+            let cost = views.conversion_cost(pool, outputs[i], wanted[k], first.elem_bits);
+            cost.saturating_mul(most)
+        });
+        for edge in &edges {
+            let candidates = &self.graph.nodes[edge.to].candidates;
+            let needs: SmallVec<[LayoutId; MAX_CANDIDATES]> = candidates
+                .iter()
+                .map(|&layout| needs(layout, pool, views))
+                .collect();
+            problem.add_edge(operand, edge.to.as_u32(), |k, j| {
+                let cost = views.conversion_cost(pool, wanted[k], needs[j], edge.elem_bits);
+                cost.saturating_mul(weight(edge.depth))
+            });
+        }
+    }
+
     /// Chooses a layout for each node; the flag says whether the choice is optimal.
     fn choose(&mut self, func: &TileFunction) -> (PrimaryMap<Node, LayoutId>, bool) {
         let decided = |node: &graph::NodeData| node.candidates.len() == 1;
@@ -462,7 +518,14 @@ impl Assignment {
             let costs = data.candidates.iter();
             problem.add_node(costs.map(|&l| self.node_cost(func, node, l)).collect());
         }
-        for edge in &self.graph.edges {
+        let shared = self.shared_operands();
+        for edges in &shared {
+            self.add_operand(&mut problem, edges);
+        }
+        for (at, edge) in self.graph.edges.iter().enumerate() {
+            if shared.iter().any(|edges| edges.contains(&at)) {
+                continue;
+            }
             let views = &mut self.views;
             let from = &self.graph.nodes[edge.from];
             let to = &self.graph.nodes[edge.to];
