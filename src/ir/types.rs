@@ -258,6 +258,11 @@ pub struct TileType {
 }
 
 impl TileType {
+    /// Bytes of all elements as they lie in memory.
+    pub(crate) fn bytes(self) -> u32 {
+        self.elem.bytes() << self.shape.log2_elements()
+    }
+
     /// A scalar type.
     pub fn scalar(elem: Elem) -> TileType {
         TileType {

@@ -79,7 +79,7 @@ fn is_small(func: &TileFunction, inst: Inst) -> bool {
     data.op == TileOp::Load
         && data.results.iter().all(|&value| {
             let ty = func.dfg.ty(value);
-            let bytes = ty.elem.bytes() << ty.shape.log2_elements();
+            let bytes = ty.bytes();
             bytes <= MOST_BYTES * func.num_threads()
         })
 }

@@ -34,8 +34,8 @@
 //! Where warpgroups multiply ([`crate::tile::start_dots`]), copies start behind the first product: it goes on while those
 //! of the iteration before are waited for, whose entry the copies fill, and while the barrier between the two is passed.
 //!
-//! A ring has an entry less where an SM then holds many more warps at once, as of small tiles: copies go to the entry that was
-//! just read, so they start behind the products, and a second barrier stands before them.
+//! A ring has an entry less where an SM then holds many more warps at once, as of small tiles, or twice as many where there are few: copies go
+//! to the entry that was just read, so they start behind the products, and a second barrier stands before them.
 //!
 //! ```text
 //! for i in 0..n carrying t1, t2 {
@@ -56,6 +56,7 @@ use crate::analysis::axis::Axis;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, MemOrder, make};
 use crate::ir::dfg::InstData;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -84,6 +85,10 @@ const HELD_BYTES: u32 = 8;
 
 /// Warps by which an SM must hold more for an entry less, so that they hide more than a second barrier costs.
 const MORE_WARPS: u32 = 8;
+
+/// Warps of an SM that leave its schedulers with nothing to do while one waits: twice as many pay for an entry less, too. (A state of
+/// linear attention in blocks of 64 x 32, 2 warps, 3 stages: an SM has room for one of 119 KB, and for two of 82 KB.)
+const FEW_WARPS: u32 = 4;
 
 /// Gives loops of products that state no number of stages this one.
 pub(crate) fn set_stages(func: &mut TileFunction, stages: u8) {
@@ -188,7 +193,7 @@ enum Way {
 impl Load {
     fn new(func: &TileFunction, inst: Inst, way: Way) -> Load {
         let ty = func.dfg.ty(func.dfg.insts[inst].results[0]);
-        let bytes = ty.elem.bytes() << ty.shape.log2_elements();
+        let bytes = ty.bytes();
         Load {
             inst,
             ty,
@@ -310,16 +315,20 @@ fn plan(
     let stages = wanted.min(fit);
     let can_lack =
         !is_for_warpgroup && stages > 2 && loads.iter().all(|load| load.way == Way::Copied);
+    let scratch = scratch(func, body, &loads);
     // Warps that an SM holds, by their registers and shared memory.
     let resident = |entries: u32| {
         let usage = Usage {
             threads: func.num_threads(),
             registers: needed,
-            shared: target.shared_limit() - room + entries * bytes_of_stage,
+            shared: target.shared_limit() - room + entries * bytes_of_stage + scratch,
         };
         target.resident(usage) * func.num_warps()
     };
-    let pays = || resident(stages) + MORE_WARPS <= resident(stages - 1);
+    let pays = || {
+        let (now, then) = (resident(stages), resident(stages - 1));
+        now + MORE_WARPS <= then || now <= FEW_WARPS && 2 * now <= then
+    };
     let entries = stages - u32::from(can_lack && (pays() || choices.chance(25)));
     let fits = i64::from(stages).checked_mul(step.unwrap_or(1))? <= i64::from(i32::MAX);
     if stages < 2 || !fits {
@@ -345,6 +354,30 @@ fn plan(
         far: far.ahead(),
         tables,
     })
+}
+
+/// Bytes of shared memory by which factors of products go from thread to thread that the loop computes, as far as that is known before
+/// there are layouts: those of the largest one.
+fn scratch(func: &TileFunction, body: Block, loads: &[Load]) -> u32 {
+    let is_computed = |&value: &Value| {
+        let mut value = value;
+        while let Some(inst) = func.dfg.def_inst(value) {
+            let data = &func.dfg.insts[inst];
+            if loads.iter().any(|load| load.inst == inst) {
+                return false;
+            }
+            match (data.class(), data.args.first()) {
+                (OpClass::Shape, Some(&whole)) => value = whole,
+                _ => break,
+            }
+        }
+        true
+    };
+    let insts = func.order.insts(body).iter();
+    let products = insts.filter(|&&inst| func.dfg.insts[inst].op == TileOp::Dot);
+    let factors = products.flat_map(|&inst| &func.dfg.insts[inst].args[..2]);
+    let computed = factors.filter(|value| is_computed(value));
+    computed.map(|&v| func.dfg.ty(v).bytes()).max().unwrap_or(0)
 }
 
 /// Whether a loop with the instruction in it can be pipelined: it is no loop, and nothing in it orders accesses to memory. Of
@@ -402,7 +435,7 @@ fn as_copy(func: &TileFunction, axis: &Axis, inst: Inst) -> Option<Load> {
         return None;
     }
     let (ptr, mask) = (data.args[0], data.args.get(1).copied());
-    let bytes = ty.elem.bytes() << ty.shape.log2_elements();
+    let bytes = ty.bytes();
     // A copy that ends inside of its bytes is one thread's; of what is less for each thread, several hold copies.
     let may_end = bytes >= MIN_BYTES * func.num_threads();
     let width = |dim: usize| match may_end {

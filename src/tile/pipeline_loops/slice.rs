@@ -115,7 +115,7 @@ fn is_table(func: &TileFunction, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];
     let small = data.results.first().is_some_and(|&v| {
         let ty = func.dfg.ty(v);
-        let bytes = ty.elem.bytes() << ty.shape.log2_elements();
+        let bytes = ty.bytes();
         ty.is_scalar() || bytes <= MOST_BYTES * func.num_threads()
     });
     data.op == TileOp::Load && data.volatile().is_none() && small

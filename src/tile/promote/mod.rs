@@ -234,7 +234,7 @@ fn leave_small(
     let is_small = |access: Inst| {
         let read = func.dfg.insts[access].results.first();
         let ty = read.map(|&read| func.dfg.ty(read));
-        let bytes = ty.map_or(0, |ty| ty.elem.bytes() << ty.shape.log2_elements());
+        let bytes = ty.map_or(0, |ty| ty.bytes());
         bytes < plan::MIN_BYTES
     };
     let comes = judged.iter().filter(|(_, plan)| plan.is_ok());

@@ -127,7 +127,7 @@ pub(super) fn plan<'f>(
         return Err(Refusal::Volatile.into());
     }
     let least = if is_store { MIN_BYTES } else { MIN_BESIDE };
-    if ty.elem.bytes() << ty.shape.log2_elements() < least {
+    if ty.bytes() < least {
         return Err(Refusal::Small.into());
     }
     if ty.elem.bits() < 8 || ty.elem == Elem::Num(Scalar::I1) {

@@ -83,7 +83,7 @@ fn loop_bodies(func: &TileFunction) -> Vec<Block> {
 }
 
 fn bytes(ty: TileType) -> u32 {
-    ty.elem.bytes() << ty.shape.log2_elements()
+    ty.bytes()
 }
 
 /// Operands of the body's products that are made in front of the loop, and registers of a thread that each takes.
