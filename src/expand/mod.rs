@@ -27,6 +27,7 @@ mod dot;
 mod elementwise;
 mod gather;
 mod histogram;
+mod hold_loads;
 mod index;
 mod inline_ptx;
 mod known_bits;
@@ -72,6 +73,7 @@ use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
 
+use hold_loads::LoadsInFlight;
 use known_bits::{PossibleBits, constant, sign_extend};
 use own_elements::OwnElements;
 use regs::{Expanded, Parts, PartsBuilder};
@@ -121,6 +123,8 @@ struct Expander<'a> {
     weakened: FxHashMap<Inst, Vec<control::CarriedForm>>,
     /// Values that anything uses.
     used: EntitySet<Value>,
+    /// What is loaded and to be held, as one instruction reads it.
+    read_once: EntitySet<Value>,
     /// Groups of copies that may be under way at waits.
     groups: AsyncGroups,
     /// Fragments in registers that products under way read, by their tokens.
@@ -223,6 +227,7 @@ impl<'a> Expander<'a> {
             body,
             weakened: FxHashMap::default(),
             used: used_values(tile),
+            read_once: hold_loads::read_once(tile),
             axis: OnceCell::new(),
             own: OnceCell::new(),
             groups: AsyncGroups::compute(tile),
@@ -331,12 +336,14 @@ impl<'a> Expander<'a> {
     /// unless it ends the kernel.
     fn block(&mut self, block: Block) -> Result<()> {
         let tile = self.tile;
+        let mut loads = LoadsInFlight::default();
         for &inst in tile.order.insts(block) {
             let op = tile.dfg.insts[inst].op;
             if matches!(op, TileOp::Yield | TileOp::Condition) {
                 break;
             }
             self.b.set_loc(tile.dfg.insts[inst].loc);
+            self.hold_loads(&mut loads, inst)?;
             let outer = self.work.enter(inst);
             self.inst(inst)?;
             self.work.leave(outer);
