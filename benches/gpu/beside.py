@@ -10,9 +10,12 @@ ROUNDS (5) alternating launches with the L2 cache flushed, Triton's time over ou
 last place at the largest value (for f32, of tf32's, as products may be of that); where that is large, both are launched once more, the
 smaller difference counts, and a note says by how much Triton's two launches differ, as with atomics and races. Only kernels whose name
 matches ONLY are compared, and of each autotuner only the first CONFIGS (1) configurations are tried; 0 leaves it alone. LOG names a
-file for the rows, as JSON.
+file for the rows, as JSON. OTHERS names more builds, with commas between them: what they make of the kernel is timed in the
+same rounds, where it is other code; a build with other flags is a script that adds them. CUBINS names a folder with machine code of some
+texts, each named by the text's SHA-256, which the driver then need not assemble.
 """
 import atexit
+import hashlib
 import json
 import math
 import os
@@ -37,6 +40,8 @@ TILELIFT = Path(sys.argv[1]).resolve() if len(sys.argv) > 2 else None
 ROUNDS, CONFIGS = int(os.environ.get("ROUNDS", "5")), int(os.environ.get("CONFIGS", "1"))
 ONLY = re.compile(os.environ.get("ONLY", ""))
 LOG = open(os.environ["LOG"], "a") if "LOG" in os.environ else None
+CUBINS = Path(os.environ["CUBINS"]) if "CUBINS" in os.environ else None
+OTHERS = [Path(name).resolve() for name in os.environ.get("OTHERS", "").split(",") if name]
 # Bytes of all tensors of a launch beyond which there is no room for their copies.
 MOST_BYTES = int(os.environ.get("MOST_BYTES", str(16 << 30)))
 # Bits behind the leading one.
@@ -163,7 +168,7 @@ def difference(ours, theirs):
     return worst / unit if worst and unit else math.inf if worst else 0.0
 
 
-def compiled(jit, signature, options, target):
+def compiled(tilelift, jit, signature, options, target):
     """The loaded kernel, and the one without tensor maps if there is one."""
     names = {"num_warps": "-w", "num_stages": "--num-stages", "num_ctas": "--num-ctas", "maxnreg": "--maxnreg"}
     flags = [x for name, flag in names.items() if getattr(options, name, None) for x in (flag, str(getattr(options, name)))]
@@ -174,7 +179,7 @@ def compiled(jit, signature, options, target):
     with tempfile.TemporaryDirectory() as folder:
         text, meta = Path(folder, "kernel.ptx"), Path(folder, "kernel.json")
         name = jit.fn.__name__ if "<locals>" in jit.fn.__qualname__ else jit.fn.__qualname__
-        command = [TILELIFT, "compile", jit.fn.__code__.co_filename, "-n", name, "-s", signature, "-t", target, *flags,
+        command = [tilelift, "compile", jit.fn.__code__.co_filename, "-n", name, "-s", signature, "-t", target, *flags,
                    "-o", text, "--meta", meta]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode and constants:
@@ -183,10 +188,18 @@ def compiled(jit, signature, options, target):
         if done.returncode:
             raise RuntimeError(" / ".join(line.strip() for line in done.stderr.splitlines()[:3]))
         facts = json.loads(meta.read_text())
-        kernels = [Kernel(text.read_text(), facts)]
+        kernels = [loaded(text.read_text(), facts)]
         if "fallback" in facts:
-            kernels.append(Kernel(Path(folder, facts["fallback"]["ptx"]).read_text(), facts["fallback"]))
+            kernels.append(loaded(Path(folder, facts["fallback"]["ptx"]).read_text(), facts["fallback"]))
         return kernels
+
+
+def loaded(text, facts):
+    """The kernel of this text."""
+    code = CUBINS / hashlib.sha256(text.encode()).hexdigest() if CUBINS else None
+    kernel = Kernel(code.read_bytes() if code and code.exists() else text, facts)
+    kernel.text = text
+    return kernel
 
 
 def bound(kernels, grid, given):
@@ -241,9 +254,12 @@ def compare(jit, grid, args, kwargs, row):
     row |= {"signature": signature, "warps": kernel.metadata.num_warps, "stages": kernel.metadata.num_stages}
     major, minor = torch.cuda.get_device_capability()
     try:
-        loaded = compiled(jit, signature, kernel.metadata, f"sm_{major}{minor}{'a' if major >= 9 else ''}")
+        target = f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+        builds = [compiled(build, jit, signature, kernel.metadata, target) for build in (TILELIFT, *OTHERS)]
         places = grid(arguments) if callable(grid) else grid
-        used, ours = bound(loaded, places, given)
+        used, ours = bound(builds[0], places, given)
+        # Of the others, what makes the same code has the same time.
+        others = [None if build[0].text == builds[0][0].text else bound(build, places, given)[1] for build in builds[1:]]
         row |= {"registers": [kernel.n_regs, used.registers], "local": [kernel.n_spills, used.local_bytes]}
         storages.restore(before)
         # What does not come back is told by the last line.
@@ -263,7 +279,10 @@ def compare(jit, grid, args, kwargs, row):
             torch.cuda.synchronize()
             row["off"] = min(row["off"], storages.off(again))
         if ROUNDS:
-            row["us"] = times([theirs, ours], lambda: storages.restore(before))
+            more = [other for other in others if other]
+            row["us"] = times([theirs, ours, *more], lambda: storages.restore(before))
+            rest = iter(row["us"][2:])
+            row["us"][2:] = [next(rest) if other else row["us"][1] for other in others]
     except Exception as problem:
         row["problem"] = f"{type(problem).__name__}: {problem}"
     finally:
@@ -313,9 +332,10 @@ def report():
         if "problem" in row:
             print(f"{row['kernel'][:44]:44} {row['problem']}")
             continue
-        theirs, ours = row.get("us", (math.nan, math.nan))
+        theirs, ours, *others = row.get("us", (math.nan, math.nan))
         note = f"  LOOK (two launches of Triton's: {row['itself']:.2f})" if row["off"] > SUSPICIOUS else ""
-        print(f"{row['kernel'][:44]:44} {row['warps']:5} {row['stages']:6} {theirs:9.1f} {ours:9.1f} {theirs / ours:6.2f} {row['off']:8.2f}{note}")
+        print(f"{row['kernel'][:44]:44} {row['warps']:5} {row['stages']:6} {theirs:9.1f} {ours:9.1f} {theirs / ours:6.2f} {row['off']:8.2f}"
+              + "".join(f" {other:9.1f}" for other in others) + note)
     if timed:
         mean = math.exp(statistics.fmean(math.log(row["us"][0] / row["us"][1]) for row in timed))
         print(f"{len(rows)} kernels, {len(timed)} compared; geometric mean of Triton's time over ours {mean:.2f}")

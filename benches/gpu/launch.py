@@ -113,6 +113,8 @@ class Kernel:
         self.registers = check(cu.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, self.function))
         self.local_bytes = check(cu.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, self.function))
         if meta["shared"] > 48 * 1024:
+            # As the driver's launcher does, and Triton.
+            check(cu.cuFuncSetCacheConfig(self.function, cu.CUfunc_cache.CU_FUNC_CACHE_PREFER_SHARED))
             check(cu.cuFuncSetAttribute(
                 self.function, attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, meta["shared"]))
 
