@@ -88,6 +88,9 @@ pub(super) struct AccessShape {
     /// Whether lines count: of stores of blocks, but not of those of products, which few programs do at a time while others multiply, and
     /// not of vectors, which are few beside the blocks they were made of.
     pub counts_lines: bool,
+    /// Whether the lines that its lanes look up count where these are more than its sectors. Not of factors that are loaded once: what
+    /// they take of shared memory on the way to another layout would lie beside rings that are being filled.
+    pub looks_up: bool,
     /// How far apart elements are, if that is known of some that are not side by side.
     pub strides: Option<Strides>,
 }
@@ -132,9 +135,9 @@ pub(super) fn access(layout: &LinearLayout, access: &AccessShape) -> Cost {
                 false => 0,
             };
             // One line is looked up in the time in which a sector arrives.
-            let sectors = match access.is_store {
-                true => sectors,
-                false => sectors.max(instructions * lines(layout, access)),
+            let sectors = match access.looks_up {
+                true => sectors.max(instructions * lines(layout, access)),
+                false => sectors,
             };
             (sectors, requests)
         }

@@ -23,6 +23,7 @@ use crate::analysis::axis::Axis;
 use crate::analysis::neighbours::{divisors_of_strides, runs};
 use crate::analysis::strides::{AllStrides, Strides};
 use crate::ir::attrs::Attrs;
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -37,6 +38,9 @@ const WIDEST_COPY: u32 = 16;
 
 /// Dimensions, the one along which addresses run on first.
 type DimOrder = SmallVec<[usize; 4]>;
+
+/// Most values between a load and the products of which it is a factor.
+const MOST_COMPUTED: usize = 8;
 
 /// An access to memory of a block.
 struct Memory {
@@ -106,6 +110,7 @@ impl Assignment {
             let access = AccessShape {
                 is_store,
                 counts_lines: is_store && !multiplies && memory.shape.rank() > 1,
+                looks_up: !is_store && (data.depth > 0 || !self.is_factor_alone(func, node)),
                 strides: apart(&access, moves),
                 ..access
             };
@@ -158,6 +163,30 @@ impl Assignment {
                 }
             }
         }
+    }
+
+    /// Whether a block is nothing but a factor of products, itself or by the few things that are computed of it element by element.
+    fn is_factor_alone(&self, func: &TileFunction, node: Node) -> bool {
+        let mut nodes: SmallVec<[Node; MOST_COMPUTED]> = SmallVec::from_elem(node, 1);
+        let mut next = 0;
+        while let Some(&node) = nodes.get(next) {
+            next += 1;
+            for &edge in &self.graph.nodes[node].edges {
+                let edge = &self.graph.edges[edge as usize];
+                if edge.from != node || edge.need.is_factor() || nodes.contains(&edge.to) {
+                    continue;
+                }
+                let op = self.graph.nodes[edge.to]
+                    .inst
+                    .map(|inst| func.dfg.insts[inst].class());
+                let is_computed = edge.need == Need::Same && op == Some(OpClass::Elementwise);
+                if !is_computed || nodes.len() == MOST_COMPUTED {
+                    return false;
+                }
+                nodes.push(edge.to);
+            }
+        }
+        true
     }
 
     /// Offers a product of matrices squares of neighbours for each thread, which take the fewest operands.
@@ -303,6 +332,7 @@ impl Assignment {
             bytes: func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes()),
             is_store: false,
             counts_lines: false,
+            looks_up: false,
             strides: None,
         };
         let memory = Memory {

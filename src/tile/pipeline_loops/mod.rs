@@ -327,7 +327,7 @@ fn plan(
     };
     let pays = || {
         let (now, then) = (resident(stages), resident(stages - 1));
-        now + MORE_WARPS <= then || now <= FEW_WARPS && 2 * now <= then
+        now + MORE_WARPS <= then || (1..=FEW_WARPS).contains(&now) && 2 * now <= then
     };
     let entries = stages - u32::from(can_lack && (pays() || choices.chance(25)));
     let fits = i64::from(stages).checked_mul(step.unwrap_or(1))? <= i64::from(i32::MAX);
