@@ -480,7 +480,7 @@ impl Assignment {
         for edge in &edges {
             for &layout in &self.graph.nodes[edge.to].candidates {
                 let need = needs(layout, pool, views);
-                if !wanted.contains(&need) {
+                if !wanted.contains(&need) && wanted.len() < MAX_CANDIDATES {
                     wanted.push(need);
                 }
             }
@@ -518,14 +518,13 @@ impl Assignment {
             let costs = data.candidates.iter();
             problem.add_node(costs.map(|&l| self.node_cost(func, node, l)).collect());
         }
-        let shared = self.shared_operands();
-        for edges in &shared {
-            self.add_operand(&mut problem, edges);
+        let mut is_added = vec![false; self.graph.edges.len()];
+        for edges in self.shared_operands() {
+            self.add_operand(&mut problem, &edges);
+            edges.iter().for_each(|&at| is_added[at] = true);
         }
-        for (at, edge) in self.graph.edges.iter().enumerate() {
-            if shared.iter().any(|edges| edges.contains(&at)) {
-                continue;
-            }
+        let edges = self.graph.edges.iter().zip(is_added);
+        for (edge, _) in edges.filter(|&(_, is_added)| !is_added) {
             let views = &mut self.views;
             let from = &self.graph.nodes[edge.from];
             let to = &self.graph.nodes[edge.to];
