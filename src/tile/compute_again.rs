@@ -112,7 +112,7 @@ fn registers(func: &TileFunction, value: Value) -> u32 {
     let ty = func.dfg.ty(value);
     match ty.is_scalar() || ty.is_shared() || !ty.elem.is_float() {
         true => 0,
-        false => (ty.bytes()) / (4 * func.num_threads()),
+        false => ty.bytes() / (4 * func.num_threads()),
     }
 }
 
