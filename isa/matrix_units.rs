@@ -82,6 +82,18 @@ macro_rules! for_each_unit {
             /// f8e5m2, m16n8k32.
             E5m2 "e5m2" (F8E5M2 F8E5M2 F32 Ieee) m 16 n 8 k 32, tile [16, 8, 32], sm 89, warps 1,
                 Now, Rows, MmaF8 (E5m2 E5m2);
+            /// f8e4m3 and sums of f16, m16n8k32.
+            E4m3Sums "e4m3_sums" (F8E4M3 F8E4M3 F16 Ieee) m 16 n 8 k 32, tile [16, 8, 32], sm 89, warps 1,
+                Now, Rows, MmaF8Halves (E4m3 E4m3);
+            /// f8e4m3 with f8e5m2 and sums of f16, m16n8k32.
+            E4m3E5m2Sums "e4m3e5m2_sums" (F8E4M3 F8E5M2 F16 Ieee) m 16 n 8 k 32, tile [16, 8, 32], sm 89, warps 1,
+                Now, Rows, MmaF8Halves (E4m3 E5m2);
+            /// f8e5m2 with f8e4m3 and sums of f16, m16n8k32.
+            E5m2E4m3Sums "e5m2e4m3_sums" (F8E5M2 F8E4M3 F16 Ieee) m 16 n 8 k 32, tile [16, 8, 32], sm 89, warps 1,
+                Now, Rows, MmaF8Halves (E5m2 E4m3);
+            /// f8e5m2 and sums of f16, m16n8k32.
+            E5m2Sums "e5m2_sums" (F8E5M2 F8E5M2 F16 Ieee) m 16 n 8 k 32, tile [16, 8, 32], sm 89, warps 1,
+                Now, Rows, MmaF8Halves (E5m2 E5m2);
             /// f16, four warps, m64 k16.
             WarpgroupF16 "warpgroup_f16" (F16 F16 F32 Ieee) m 64 n 8 to 256 k 16, tile [64, 8, 16], sm (90 only), warps 4,
                 UntilWait, Rows, Wgmma16 (F16 F32);
@@ -109,6 +121,18 @@ macro_rules! for_each_unit {
             /// f8e5m2, four warps, m64 k32.
             WarpgroupE5m2 "warpgroup_e5m2" (F8E5M2 F8E5M2 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
                 UntilWait, Rows, WgmmaF8 (E5m2 E5m2);
+            /// f8e4m3 and sums of f16, four warps, m64 k32.
+            WarpgroupE4m3Sums "warpgroup_e4m3_sums" (F8E4M3 F8E4M3 F16 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+                UntilWait, Rows, WgmmaF8Halves (E4m3 E4m3);
+            /// f8e4m3 with f8e5m2 and sums of f16, four warps, m64 k32.
+            WarpgroupE4m3E5m2Sums "warpgroup_e4m3e5m2_sums" (F8E4M3 F8E5M2 F16 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+                UntilWait, Rows, WgmmaF8Halves (E4m3 E5m2);
+            /// f8e5m2 with f8e4m3 and sums of f16, four warps, m64 k32.
+            WarpgroupE5m2E4m3Sums "warpgroup_e5m2e4m3_sums" (F8E5M2 F8E4M3 F16 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+                UntilWait, Rows, WgmmaF8Halves (E5m2 E4m3);
+            /// f8e5m2 and sums of f16, four warps, m64 k32.
+            WarpgroupE5m2Sums "warpgroup_e5m2_sums" (F8E5M2 F8E5M2 F16 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+                UntilWait, Rows, WgmmaF8Halves (E5m2 E5m2);
         }
     };
 }

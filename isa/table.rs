@@ -290,6 +290,8 @@ macro_rules! for_each_ptx {
             MmaS8K16 "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32" (vdef W, vuse W, vuse W, vuse W) sm 75 ptx 6 5, Matrix;
             /// Product of matrices of 8-bit floats.
             MmaF8 "mma.sync.aligned.m16n8k32.row.col.f32.{t}.{u}.f32" (vdef W, vuse W, vuse W, vuse W) sm 89 ptx 8 4, Matrix;
+            /// The same with sums of f16.
+            MmaF8Halves "mma.sync.aligned.m16n8k32.row.col.f16.{t}.{u}.f16" (vdef W, vuse W, vuse W, vuse W) sm 89 ptx 8 7, Matrix;
             /// Product of four warps: adds the product of two matrices of 16-bit numbers in shared memory, given by descriptors, to
             /// 64 rows of sums of the second type, some time before a wait. Behind the operands: whether it adds, signs, which matrix is transposed.
             Wgmma16 "wgmma.mma_async.sync.aligned.m64{m}k16.{u}.{t}.{t}" (tied W, use D, use D, imm P, imm W, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
@@ -303,6 +305,10 @@ macro_rules! for_each_ptx {
             WgmmaF8 "wgmma.mma_async.sync.aligned.m64{m}k32.f32.{t}.{u}" (tied W, use D, use D, imm P, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
             /// The same with the left matrix in registers.
             WgmmaF8Regs "wgmma.mma_async.sync.aligned.m64{m}k32.f32.{t}.{u}" (tied W, vuse W, use D, imm P, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            /// The same of 8-bit floats with sums of f16.
+            WgmmaF8Halves "wgmma.mma_async.sync.aligned.m64{m}k32.f16.{t}.{u}" (tied W, use D, use D, imm P, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            /// The same with the left matrix in registers.
+            WgmmaF8HalvesRegs "wgmma.mma_async.sync.aligned.m64{m}k32.f16.{t}.{u}" (tied W, vuse W, use D, imm P, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
             /// The same of signed bytes.
             WgmmaS8 "wgmma.mma_async.sync.aligned.m64{m}k32.s32.s8.s8" (tied W, use D, use D, imm P) sm (90 only) ptx 8 0, Matrix;
             /// The same with the left matrix in registers.

@@ -19,6 +19,7 @@ use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::matrix_units::UnitInfo;
+use crate::ir::types::Elem;
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::named;
 use crate::linear_layout::shape::Shape;
@@ -41,8 +42,10 @@ pub fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUni
     if sums.rank() != 2 || warps(sums, func.num_warps()).is_none() {
         return None;
     }
-    // Sums of products of 8-bit floats keep about 14 bits of each step, which is less than the bound of a `dot` that does not say so.
-    let is_short = product.left.is_float() && product.left.bits() == 8;
+    // Sums of products of 8-bit floats keep about 14 bits of each step, which is less than the bound of a `dot` that does not say so,
+    // but more than that of sums of f16.
+    let is_eight = product.left.is_float() && product.left.bits() == 8;
+    let is_short = is_eight && product.sum != Elem::F16;
     let imprecise = func.dfg.insts[inst].imprecise().copied().unwrap_or(0);
     let unit = matrix::unit_of(&product, common().warps, target);
     unit.filter(|unit| !is_short || unit.info().inner <= imprecise)

@@ -368,7 +368,7 @@ impl MInst {
         let operands = self.op.info().operands;
         // For targets that lack this unit ptxas (CUDA 13.0, sm_90) writes it with others, and stores sums before it has
         // read all accumulators: of a sum whose columns share registers, the second one came out wrong.
-        let is_written_out = self.op == Ptx::MmaF8;
+        let is_written_out = matches!(self.op, Ptx::MmaF8 | Ptx::MmaF8Halves);
         let repeated = 1 < self.reps || is_written_out;
         // A single repetition reads everything before it writes. With more, a whole group read in step
         // with a whole group written is safe to share, everything else is not.

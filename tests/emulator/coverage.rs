@@ -79,6 +79,8 @@ const NOT_COMPARED: &[(&str, &str)] = &[
     ("WgmmaTf32Regs", PRODUCTS),
     ("WgmmaF8", PRODUCTS),
     ("WgmmaF8Regs", PRODUCTS),
+    ("WgmmaF8Halves", PRODUCTS),
+    ("WgmmaF8HalvesRegs", PRODUCTS),
     ("WgmmaS8", PRODUCTS),
     ("WgmmaS8Regs", PRODUCTS),
     ("WgmmaFence", PRODUCTS),

@@ -191,7 +191,7 @@ fn name(operand: &str, next: &mut usize) -> String {
 /// `out + i * stride`. A cell in shared memory is filled by the neighbour, so that the assembler
 /// cannot see what it holds.
 pub(crate) fn module(rows: &[Row]) -> String {
-    let mut text = String::from(".version 8.4\n.target sm_90\n.address_size 64\n");
+    let mut text = String::from(".version 8.7\n.target sm_90\n.address_size 64\n");
     for (index, row) in rows.iter().enumerate() {
         let (from, to) = (row.input_stride(), row.output_stride());
         let _ = write!(

@@ -149,6 +149,9 @@ pub(super) fn instruction(name: &str, modifiers: &[&str]) -> Since {
     if name == "wgmma" && has(&["s8"]) && has(&["u8"]) {
         raise((90, (8, 4)));
     }
+    if name == "mma" && has(&["e4m3", "e5m2"]) && has(&["f16", "m16n8k16"]) {
+        raise((89, (8, 7)));
+    }
     if name == "cvt" && has(BF) {
         // The first type is that of the result.
         let to = modifiers.iter().find(|&&m| super::Type::parse(m).is_some());
@@ -237,6 +240,16 @@ mod tests {
                 "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
                 80,
                 (7, 0),
+            ),
+            (
+                "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32",
+                89,
+                (8, 4),
+            ),
+            (
+                "mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e5m2.f16",
+                89,
+                (8, 7),
             ),
             (
                 "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8",

@@ -102,7 +102,7 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         Some(acc) => Some(accumulator(cx, args, acc, dtype, shape)?),
         None => None,
     };
-    let imprecise = imprecise(cx, args, a, b)?;
+    let imprecise = imprecise(cx, args, a, b)?.filter(|_| dtype != DType::Float16);
     let product = CheckedDot {
         a,
         b,

@@ -36,6 +36,7 @@ fn with_left_in_registers(op: Ptx) -> Option<Ptx> {
         Ptx::Wgmma16 => Some(Ptx::Wgmma16Regs),
         Ptx::WgmmaTf32 => Some(Ptx::WgmmaTf32Regs),
         Ptx::WgmmaF8 => Some(Ptx::WgmmaF8Regs),
+        Ptx::WgmmaF8Halves => Some(Ptx::WgmmaF8HalvesRegs),
         Ptx::WgmmaS8 => Some(Ptx::WgmmaS8Regs),
         _ => None,
     }

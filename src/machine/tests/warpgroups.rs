@@ -159,7 +159,7 @@ fn every_form_is_assembled() {
         texts.insert(first.to_owned());
     }
     // Units by columns; the place of the left operand and transposition are operands.
-    assert_eq!(texts.len(), 9 * 3);
+    assert_eq!(texts.len(), 13 * 3);
     // Three units of 16 bits with four forms by descriptor and two from registers, the others with one and one.
-    assert_eq!(forms.len(), 3 * (3 * (4 + 2) + 6 * 2));
+    assert_eq!(forms.len(), 3 * (3 * (4 + 2) + 10 * 2));
 }

@@ -281,6 +281,7 @@ fn units_of_four_warps_agree() {
         "k32.s32.s8.s8",
         "k32.f32.e4m3.e4m3",
         "k32.f32.e5m2.e5m2",
+        "k32.f16.e5m2.e4m3",
     ];
     let wanted = wanted_of_groups();
     let is_few = wanted.end - wanted.start < GROUP_FEW;
@@ -339,7 +340,7 @@ fn sums_of_eight_bits_take_the_place_of_their_accumulators_alone() {
         let Ok(compiled) = compile(&func, case.target, &Options::DEFAULT) else {
             continue;
         };
-        let is_product = |line: &&str| line.contains("mma.sync") && line.contains(".f32.e");
+        let is_product = |line: &&str| line.contains("mma.sync") && line.contains("k32.row.col.f");
         for line in compiled.ptx.lines().filter(is_product) {
             let lists: Vec<Vec<&str>> = line
                 .split('{')
