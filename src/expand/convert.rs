@@ -8,7 +8,7 @@ use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::SlotData;
 use crate::ir::ops::{ThreadOp, TileOp};
-use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
+use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, ValueType};
 use crate::layout::convert::shared::{ExchangeSide, SharedPlan};
 use crate::layout::convert::shuffle::{LaneMap, Predicate, ShufflePlan, ShuffleStep};
 use crate::layout::convert::{Conversion, plan_any};
@@ -33,9 +33,24 @@ impl Expander<'_> {
             return self.pick(&source, &map);
         }
         let pack = self.pack_of(&source, src.num_registers() as usize)?;
-        let carried = self.carrier_of(pack)?;
+        let (carried, plan) = match from.elem {
+            // In shared memory truth values are bytes, of which a word has four.
+            Elem::I1 => match plan_any(src, dst, 1, &mut self.choices) {
+                plan @ Conversion::Shared(_) => {
+                    let bytes = self.ty(pack).with_elem(Elem::Num(Scalar::I8));
+                    let bytes = self.op(InstData::new(ThreadOp::Zext, &[pack]), &[bytes])?;
+                    (bytes, Some(plan))
+                }
+                _ => (self.carrier_of(pack)?, None),
+            },
+            _ => (self.carrier_of(pack)?, None),
+        };
         let elem = self.ty(carried).elem;
-        let moved = match plan_any(src, dst, elem.bytes(), &mut self.choices) {
+        let plan = match plan {
+            Some(plan) => plan,
+            None => plan_any(src, dst, elem.bytes(), &mut self.choices),
+        };
+        let moved = match plan {
             Conversion::Identity => carried,
             Conversion::Registers(map) => {
                 let map: Vec<u32> = map.iter().map(|&r| u32::from(r)).collect();

@@ -215,7 +215,7 @@ impl Expander<'_> {
     pub(super) fn carried_as(&mut self, value: Value, ty: ThreadType) -> Result<Value> {
         match ty.elem {
             Elem::I1 => {
-                let zero = self.constant(ty.with_elem(Elem::I32), 0);
+                let zero = self.constant(self.ty(value), 0);
                 let mut data = InstData::new(ThreadOp::Icmp, &[value, zero]);
                 data.attrs.push(make::ipred(IntPred::Ne));
                 self.op(data, &[])

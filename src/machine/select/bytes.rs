@@ -1,17 +1,18 @@
 //! Bytes as loads leave them, several in a register.
 //!
 //! A byte of the IR has a register of 16 bits, with anything above it. What turns bytes into floats takes them two at a time, and picks
-//! them from the words in which loads brought them, by one `prmt`: the registers of single bytes are then never made.
+//! them from the words in which loads brought them, by one `prmt`: the registers of single bytes are then never made. Stores take the words
+//! themselves, and whether a byte is zero its bits in the word tell.
 
 use smallvec::SmallVec;
 
 use super::values::element_of;
 use super::{Selector, bits_type, memory};
-use crate::ir::attrs::Attrs;
-use crate::ir::entities::Value;
+use crate::ir::attrs::{Attrs, IntPred};
+use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::Elem;
-use crate::machine::inst::{Modifier, Operand, Ptx, PtxType};
+use crate::machine::inst::{Cmp, Modifier, Operand, Ptx, PtxType};
 use crate::regalloc::reg::{RegClass, RegView, Unit};
 
 /// A byte of a register.
@@ -93,6 +94,76 @@ impl Selector<'_> {
         let low = op(Ptx::And, low, Operand::Imm(0xff));
         let high = op(Ptx::Shl, high, Operand::Imm(8));
         op(Ptx::Or, low, high)
+    }
+
+    /// Bytes beside each other that loads brought, in the words that an access takes: where they are the words that were loaded, these.
+    pub(super) fn loaded_words(&mut self, value: Value) -> Option<RegView> {
+        if !self.func.dfg.ty(value).count.is_multiple_of(4) {
+            return None;
+        }
+        let bytes = self.packed_bytes(value)?;
+        let mut words: SmallVec<[Unit; 8]> = SmallVec::new();
+        for four in bytes.chunks(4) {
+            let &[a, b, c, d] = four else {
+                return None;
+            };
+            let word = if Selector::few_sources(four) {
+                self.permuted([a, b, c, d])
+            } else {
+                let pairs = [[a, b], [c, d]].map(|[x, y]| self.permuted([x, y, x, y]));
+                let [low, high] = pairs.map(|unit| Byte { unit, place: 0 });
+                let next = |byte: Byte| Byte { place: 1, ..byte };
+                self.permuted([low, next(low), high, next(high)])
+            };
+            words.push(word);
+        }
+        Some(self.code.regs.view_of(&words))
+    }
+
+    /// Whether each of the bytes that loads brought is zero, or is not. They are looked at where they are.
+    pub(super) fn test_bytes(&mut self, inst: Inst) -> Option<Operand> {
+        let data = &self.func.dfg.insts[inst];
+        let cmp = match data.ipred()? {
+            IntPred::Eq => Cmp::Eq,
+            IntPred::Ne => Cmp::Ne,
+            _ => return None,
+        };
+        let &[value, zero] = &data.args[..] else {
+            return None;
+        };
+        if self.func.dfg.ty(value).elem.bits() != 8 || self.use_value(zero) != Operand::Imm(0) {
+            return None;
+        }
+        let bytes = self.packed_bytes(value)?;
+        Some(self.tested(&bytes, cmp))
+    }
+
+    /// Which bytes of packed registers are not zero.
+    pub(super) fn not_zero(&mut self, packed: RegView) -> Operand {
+        let units: SmallVec<[Unit; 8]> = self.code.regs.units(packed).collect();
+        let class = self.code.regs.class_of(self.code.regs.unit(packed, 0));
+        let each = bits_type(class).bits() / 8;
+        let of = |unit| (0..each).map(move |place| Byte { unit, place });
+        let bytes: SmallVec<[Byte; 32]> = units.into_iter().flat_map(of).collect();
+        self.tested(&bytes, Cmp::Ne)
+    }
+
+    fn tested(&mut self, bytes: &[Byte], cmp: Cmp) -> Operand {
+        let mut found: SmallVec<[Unit; 32]> = SmallVec::new();
+        for byte in bytes {
+            let word = Operand::Regs(self.code.regs.view_of(&[byte.unit]));
+            let (bits, number) = match self.code.regs.class_of(byte.unit) {
+                RegClass::W => (PtxType::B32, PtxType::S32),
+                _ => (PtxType::B16, PtxType::S16),
+            };
+            let mask = Operand::Imm(0xff << (8 * byte.place));
+            let own = self.result_of(Ptx::And, bits, bits, Modifier::None, &[word, mask]);
+            let sources = [own, Operand::Imm(0)];
+            let is_so = self.result_of(Ptx::Setp, number, number, Modifier::Cmp(cmp), &sources);
+            let view = self.in_register(is_so, RegClass::P);
+            found.push(self.code.regs.unit(view, 0));
+        }
+        Operand::Regs(self.code.regs.view_of(&found))
     }
 
     fn units_of(&self, operand: Operand) -> SmallVec<[Unit; 2]> {

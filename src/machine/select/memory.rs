@@ -88,6 +88,9 @@ impl Selector<'_> {
         if !self.needed.contains(data.results[0]) && packed.is_some() {
             return Ok(None);
         }
+        if ty.elem == Elem::I1 && shape.bytes {
+            return Ok(Some(self.not_zero(dest)));
+        }
         let elements = if shape.bytes {
             self.take_apart(dest)
         } else {
@@ -224,6 +227,11 @@ impl Selector<'_> {
 
     /// A value in the registers that an access to it takes.
     fn value_words(&mut self, value: Value, shape: &Words) -> Operand {
+        if shape.bytes
+            && let Some(words) = self.loaded_words(value)
+        {
+            return Operand::Regs(words);
+        }
         let ty = self.func.dfg.ty(value);
         let mut arg = self.use_value(value);
         if ty.elem == Elem::I1 {

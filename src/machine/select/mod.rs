@@ -335,6 +335,11 @@ impl<'a> Selector<'a> {
         let func = self.func;
         let data = &func.dfg.insts[inst];
         let view = self.view_inst(inst);
+        if data.op == ThreadOp::Icmp
+            && let Some(found) = self.test_bytes(inst)
+        {
+            return Ok(Some(found));
+        }
         let ty = |v: Value| func.dfg.ty(v);
         let arg_kind = || data.args.first().map_or(Kind::I32, |&v| kind(ty(v)));
         let result_kind = || data.results.first().map_or(Kind::I32, |&v| kind(ty(v)));
