@@ -18,6 +18,8 @@ pub(crate) struct Args<'m> {
     values: Vec<(&'static str, Option<Argument<'m>>)>,
     /// What `*rest` took.
     pub(crate) rest: Vec<Value<'m>>,
+    /// What `**named` took.
+    pub(crate) named: Vec<(&'m str, Value<'m>)>,
 }
 
 impl<'m> Args<'m> {
@@ -34,12 +36,14 @@ impl<'m> Args<'m> {
         let mut values: Vec<(&'static str, Option<Argument<'m>>)> = Vec::new();
         let mut rest_at = None;
         let mut rest_name = None;
+        let mut takes_named = false;
         let count = required.split_whitespace().count();
         for name in required
             .split_whitespace()
             .chain(optional.split_whitespace())
         {
             match name.strip_prefix('*') {
+                Some(name) if name.starts_with('*') => takes_named = true,
                 Some(name) => {
                     rest_at = Some(values.len());
                     rest_name = Some(name);
@@ -53,7 +57,7 @@ impl<'m> Args<'m> {
             let shown: Vec<String> = signature(&params);
             Stop::from(d.help(format!("it is `{}({})`", builtin.name, shown.join(", "))))
         };
-        let mut rest = Vec::new();
+        let (mut rest, mut named) = (Vec::new(), Vec::new());
         for (position, argument) in given.into_iter().enumerate() {
             let Some(name) = argument.name else {
                 if rest_at.is_some_and(|at| position >= at) {
@@ -78,6 +82,7 @@ impl<'m> Args<'m> {
                 Some(_) => return Err(wrong(format!("`{}` gets `{name}` twice", builtin.name))),
                 // Options of other back ends and older versions that change nothing here.
                 None if matches!(name, "_semantic" | "_builder" | "_generator") => {}
+                None if takes_named => named.push((name, argument.value)),
                 None => {
                     let names = values.iter().map(|(param, _)| *param);
                     return Err(wrong(no_parameter(builtin.name, name, names)));
@@ -95,6 +100,7 @@ impl<'m> Args<'m> {
             builtin,
             values,
             rest,
+            named,
         })
     }
 

@@ -41,7 +41,7 @@ pub(super) const ROWS: &[Builtin] = rows! { Text;
     };
     "split"("self; sep") split;
     "join"("self parts") join;
-    "format"("self; *values") format;
+    "format"("self; *values **named") format;
 };
 
 /// The text that the method is of.
@@ -191,11 +191,15 @@ fn join<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     made(cx, text)
 }
 
-/// `"{} {0:>4}".format(..)`: values by position.
+/// `"{} {0:>4} {name}".format(..)`: values by position and by name.
 fn format<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let text = own(cx, args)?;
     let values: Vec<Const> = args.rest.iter().map(|value| cx.as_shown(value)).collect();
-    match fill(&text, &values) {
+    let by_name = args.named.iter();
+    let named: Vec<(&str, Const)> = by_name
+        .map(|(name, value)| (*name, cx.as_shown(value)))
+        .collect();
+    match fill(&text, &values, &named) {
         Ok(text) => made(cx, text),
         Err(message) => {
             let d = cx.error(Code::Value, message);
@@ -204,7 +208,7 @@ fn format<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     }
 }
 
-fn fill(text: &str, values: &[Const]) -> Result<String, String> {
+fn fill(text: &str, values: &[Const], named: &[(&str, Const)]) -> Result<String, String> {
     let mut result = String::new();
     let (mut rest, mut next) = (text, 0);
     while let Some(at) = rest.find(['{', '}']) {
@@ -225,18 +229,19 @@ fn fill(text: &str, values: &[Const]) -> Result<String, String> {
             Some(name) => (name, true),
             None => (name.strip_suffix("!s").unwrap_or(name), false),
         };
-        let index = match name {
-            "" => {
+        let of_name = || named.iter().find(|(other, _)| *other == name);
+        let value = match (name, name.parse::<usize>()) {
+            ("", _) => {
                 next += 1;
-                next - 1
+                values.get(next - 1)
             }
-            name => name
-                .parse()
-                .map_err(|_| format!("values have numbers here, not names: `{name}`"))?,
+            (_, Ok(index)) => values.get(index),
+            _ => of_name().map(|(_, value)| value),
         };
-        let value = values
-            .get(index)
-            .ok_or("there are fewer values than fields")?;
+        let value = value.ok_or_else(|| match name.parse::<usize>() {
+            Err(_) if !name.is_empty() => format!("no value is named `{name}`"),
+            _ => "there are fewer values than fields".to_owned(),
+        })?;
         let shown = match as_repr {
             true => format_value(&Const::Str(repr(value).into()), spec)?,
             false => format_value(value, spec)?,

@@ -16,7 +16,7 @@ def formats(x, N: tl.constexpr, P: tl.constexpr, ACT: tl.constexpr):
     tl.static_print(f"{P} {P:.3f} {P:8.1e}|{P:g} {P:%} {1 / 3:.2} {1e20} {P:>{W}}|{P:{W}.{2}f}")
     tl.static_print(f"{ACT} {ACT!r} {ACT!s:>6} {ACT:*^8} {ACT:.2} {N=} {ACT=} {N + 1 = :x} {P!r:>6} {{}}")
     tl.static_print("%d %03d %x %s %r %5.2f|%-4d|%+d %%" % (N, 7, N, ACT, ACT, P, 3, 4), "%s" % tl.float32)
-    tl.static_print("{} {1:>4} {0!r} {{}}".format(ACT, N), "ab" * 3, 2 * "-", (1, "a") * 2, 2 * [0], (1,))
+    tl.static_print("{} {1:>4} {0!r} {end:.1f} {{}}".format(ACT, N, end=P), "ab" * 3, 2 * "-", (1, "a") * 2, 2 * [0], (1,))
     v = tl.arange(0, 8)
     tl.static_print(f"{v.dtype} {v.shape} {tl.float16!r} {x.dtype:>12}")
     tl.store(x, v.shape[0])
@@ -91,11 +91,11 @@ def wrong_texts(x):
 # 18 |     tl.static_print("%d %03d %x %s %r %5.2f|%-4d|%+d %%" % (N, 7, N, ACT, ACT, P, 3, 4), "%s" % tl.float32)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
-# note[F23]: relu   37 'relu' {} ababab -- (1, 'a', 1, 'a') (0, 0) (1,)
+# note[F23]: relu   37 'relu' 0.2 {} ababab -- (1, 'a', 1, 'a') (0, 0) (1,)
 #   --> texts.py:19:5
 #    |
-# 19 |     tl.static_print("{} {1:>4} {0!r} {{}}".format(ACT, N), "ab" * 3, 2 * "-", (1, "a") * 2, 2 * [0], (1,))
-#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+# 19 |     tl.static_print("{} {1:>4} {0!r} {end:.1f} {{}}".format(ACT, N, end=P), "ab" * 3, 2 * "-", (1, "a") * 2, 2 * [0], (1,))
+#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # note[F23]: int32 (8,) triton.language.float16 pointer<int32>
 #   --> texts.py:21:5
@@ -155,7 +155,7 @@ def wrong_texts(x):
 #    |
 # help: an f-string takes any expression
 #
-# error[F20]: values have numbers here, not names: `name`
+# error[F20]: no value is named `name`
 #   --> texts.py:50:21
 #    |
 # 50 |     tl.static_print("{name}".format(1))
