@@ -7,6 +7,7 @@
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::worth;
+use crate::analysis::constants::iterations;
 use crate::analysis::program::{ProgramOrder, WalkStep};
 use crate::ir::attrs::Attrs;
 use crate::ir::effects::OpClass;
@@ -351,9 +352,16 @@ fn entries(func: &TileFunction, order: &ProgramOrder, block: Block) -> Option<(u
         let data = &func.dfg.insts[owner];
         if data.op.is_loop() {
             let stages = data.stages().copied().unwrap_or(DEFAULT_STAGES);
+            let most = u32::from(stages).min(MAX_STAGES);
+            // A loop that runs once, and fewer times than it has stages, fills no entry again.
+            let mut around =
+                std::iter::successors(order.parent(func, owner), |&it| order.parent(func, it));
+            let is_repeated = around.any(|it| func.dfg.insts[it].op.is_loop());
+            let count = iterations(func, owner).and_then(|count| u32::try_from(count).ok());
+            let count = count.filter(|_| !is_repeated);
             return Some(match holds_loops(func, owner) {
                 true => (1, true),
-                false => (u32::from(stages).min(MAX_STAGES), false),
+                false => (count.map_or(most, |count| most.min(count)), false),
             });
         }
         at = func.order.block_of(owner)?;

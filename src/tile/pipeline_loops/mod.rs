@@ -34,7 +34,7 @@
 //! Where warpgroups multiply ([`crate::tile::start_dots`]), copies start behind the first product: it goes on while those
 //! of the iteration before are waited for, whose entry the copies fill, and while the barrier between the two is passed.
 //!
-//! A ring has an entry less where an SM then holds many more warps at once, as of small tiles, or twice as many where there are few: copies go
+//! A ring has an entry less where an SM then holds many more warps at once, as of small tiles, or one and a half times as many where there are few: copies go
 //! to the entry that was just read, so they start behind the products, and a second barrier stands before them.
 //!
 //! ```text
@@ -44,6 +44,9 @@
 //!     yield t2, t
 //! }
 //! ```
+//!
+//! A loop that is known to run fewer times than it has stages has an entry for each iteration: all copies start in front of it, and its
+//! iterations start none.
 
 mod rewrite;
 mod slice;
@@ -53,6 +56,7 @@ mod tests;
 use cranelift_entity::EntitySet;
 
 use crate::analysis::axis::Axis;
+use crate::analysis::constants::iterations;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, MemOrder, make};
 use crate::ir::dfg::InstData;
@@ -86,8 +90,9 @@ const HELD_BYTES: u32 = 8;
 /// Warps by which an SM must hold more for an entry less, so that they hide more than a second barrier costs.
 const MORE_WARPS: u32 = 8;
 
-/// Warps of an SM that leave its schedulers with nothing to do while one waits: twice as many pay for an entry less, too. (A state of
-/// linear attention in blocks of 64 x 32, 2 warps, 3 stages: an SM has room for one of 119 KB, and for two of 82 KB.)
+/// Warps of an SM that leave its schedulers with nothing to do while they wait: one and a half times as many pay for an entry less, too. (A state of
+/// linear attention in blocks of 64 x 32, 2 warps, 3 stages: an SM has room for one of 119 KB, and for two of 82 KB. Attention over 64
+/// compressed keys on one warp: for two of 98 KB, and three of 66 KB.)
 const FEW_WARPS: u32 = 4;
 
 /// Gives loops of products that state no number of stages this one.
@@ -211,6 +216,8 @@ struct Plan {
     stages: u32,
     /// Entries of the rings: as many, or one less, so that copies wait for the readers of their iteration.
     entries: u32,
+    /// Whether no iteration starts a later one, as all are started before the first.
+    starts_all: bool,
     /// Whether warpgroups multiply.
     is_for_warpgroup: bool,
     /// The loop's step, if it is known.
@@ -308,11 +315,14 @@ fn plan(
     let wanted = if all_staged { 2 } else { stages };
     let bytes_of_stage: u32 = loads.iter().map(|load| load.bytes).sum();
     let fit = room.checked_div(bytes_of_stage)?;
-    if fit < wanted && data.stages().is_some() {
+    let count = iterations(func, inst).and_then(|count| u32::try_from(count).ok());
+    let count = count.filter(|&count| 1 < count && count < wanted);
+    if fit < count.unwrap_or(wanted) && data.stages().is_some() {
         let (asked, used) = (stages, fit.max(1));
         *cut = (*cut).max(Some(CutStages { asked, used }));
     }
-    let stages = wanted.min(fit);
+    let count = count.filter(|&count| count <= fit && !choices.chance(25));
+    let stages = count.map_or(wanted.min(fit), |count| count + 1);
     let can_lack =
         !is_for_warpgroup && stages > 2 && loads.iter().all(|load| load.way == Way::Copied);
     let scratch = scratch(func, body, &loads);
@@ -327,9 +337,10 @@ fn plan(
     };
     let pays = || {
         let (now, then) = (resident(stages), resident(stages - 1));
-        now + MORE_WARPS <= then || (1..=FEW_WARPS).contains(&now) && 2 * now <= then
+        now + MORE_WARPS <= then || (1..=FEW_WARPS).contains(&now) && 3 * now <= 2 * then
     };
-    let entries = stages - u32::from(can_lack && (pays() || choices.chance(25)));
+    let lacks = count.is_some() || can_lack && (pays() || choices.chance(25));
+    let entries = stages - u32::from(lacks);
     let fits = i64::from(stages).checked_mul(step.unwrap_or(1))? <= i64::from(i32::MAX);
     if stages < 2 || !fits {
         return None;
@@ -348,6 +359,7 @@ fn plan(
         loads,
         stages,
         entries,
+        starts_all: count.is_some(),
         is_for_warpgroup,
         step,
         near: slice.ahead(),
@@ -448,6 +460,13 @@ fn as_copy(func: &TileFunction, axis: &Axis, inst: Inst) -> Option<Load> {
         false => Way::Copied,
     };
     Some(Load::new(func, inst, way))
+}
+
+/// Whether copies can bring what is loaded, and zeros in place of what is masked off.
+pub(super) fn is_copied(func: &TileFunction, axis: &Axis, inst: Inst) -> bool {
+    let other = func.dfg.insts[inst].args.get(2);
+    let is_zero = other.is_none_or(|&other| uniform_bits(func, other) == Some(0));
+    is_zero && as_copy(func, axis, inst).is_some_and(|load| load.way == Way::Copied)
 }
 
 /// The bits in every element of a block.

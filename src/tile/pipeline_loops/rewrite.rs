@@ -199,6 +199,10 @@ impl<'a> Pipeliner<'a> {
                 .places
                 .push(self.maker.number(i64::from(stages) - 1, i32));
         }
+        if self.plan.starts_all {
+            let ahead = [&mut first.near, &mut first.far, &mut first.tables];
+            ahead.into_iter().for_each(Vec::clear);
+        }
         first
     }
 
@@ -221,7 +225,6 @@ impl<'a> Pipeliner<'a> {
         let write = now.places.last().copied().unwrap_or(read);
         let mut next = now.clone();
 
-        let ahead = self.later(stages - 1, bounds);
         // In front of the loads, whose blocks then have the registers of these.
         if let Some(entry) = now.kept_for {
             let loads = self.plan.loads.iter().zip(&self.slots);
@@ -230,10 +233,16 @@ impl<'a> Pipeliner<'a> {
             let blocks: Vec<(Slot, Value)> = blocks.collect();
             self.store_all(&blocks, entry);
         }
-        let started = self.start(ahead, &mut next.near, &now.tables, write);
+        let started = match self.plan.starts_all {
+            true => self.start_nothing(!now.tokens.is_empty()),
+            false => {
+                let ahead = self.later(stages - 1, bounds);
+                self.start(ahead, &mut next.near, &now.tables, write)
+            }
+        };
         next.kept = started.to_keep.iter().map(|&(_, block)| block).collect();
         next.kept_for = now.kept_for.map(|_| write);
-        if !self.plan.tables.is_empty() {
+        if !now.tables.is_empty() {
             let further = self.later(stages, bounds);
             next.tables = self.look_up(further, &mut next.far);
         }
@@ -473,6 +482,17 @@ impl<'a> Pipeliner<'a> {
             group,
             to_store,
             to_keep,
+        }
+    }
+
+    /// What an iteration starts that starts no later one: a group of nothing, so that waits count groups as in other loops.
+    fn start_nothing(&mut self, has_groups: bool) -> Started {
+        let token = TileType::scalar(Elem::Token);
+        let group = has_groups.then(|| self.maker.value(TileOp::AsyncCommit, &[], &[], token));
+        Started {
+            group,
+            to_store: Vec::new(),
+            to_keep: Vec::new(),
         }
     }
 

@@ -106,6 +106,26 @@ fn stages_run_ahead() {
     assert_eq!(pending, [2, 0], "in the loop, and behind it");
 }
 
+/// Of fewer iterations than stages all copies start in front of the loop, each to an entry of its own.
+#[test]
+fn a_short_loop_has_an_entry_for_each_iteration() {
+    let (_, func) = pipelined(&sum_of_products(2, "stages = 4", ""), Target::SM_80);
+    assert_eq!(count(&func, TileOp::AsyncCopy), 2 * 2);
+    let rings = func.buffers.values().flatten();
+    assert_eq!(rings.map(|ring| ring.stages).collect::<Vec<_>>(), [2, 2]);
+    let (body, _) = func.insts_with(TileOp::SharedLoad).next().expect("a load");
+    let in_body = func.order.insts(body).iter();
+    let copies = in_body.filter(|&&inst| func.dfg.insts[inst].op == TileOp::AsyncCopy);
+    assert_eq!(copies.count(), 0);
+    let groups = AsyncGroups::compute(&func);
+    let pending = |inst: Inst| groups.pending(inst);
+    let waits = func.insts_with(TileOp::AsyncWait);
+    let (inside, behind): (Vec<_>, Vec<_>) = waits.partition(|&(block, _)| block == body);
+    let inside: Vec<u32> = inside.iter().map(|&(_, inst)| pending(inst)).collect();
+    let behind: Vec<u32> = behind.iter().map(|&(_, inst)| pending(inst)).collect();
+    assert_eq!((&inside[..], &behind[..]), (&[1][..], &[0][..]));
+}
+
 /// Loops that follow each other have all shared memory one after the other; in a loop around both they share it.
 #[test]
 fn loops_that_follow_each_other_share_their_room() {
