@@ -57,6 +57,8 @@ pub(super) struct Issuer<'a> {
     pub(super) line: u32,
     pub(super) agent: Agent,
     pub(super) view: Option<Observer>,
+    /// Whether it sees without a fence what `cp.async` wrote.
+    pub(super) sees_copies: bool,
 }
 
 /// Bytes from one place in device memory to one in shared memory, or back.
@@ -148,10 +150,12 @@ impl Machine<'_> {
             strong: touch.access == Touching::Reduce,
             same_value: false,
         };
+        let copies = self.copy_lines.clone();
         let party = Starting {
             clock: issuer.clock,
             agent: issuer.agent,
             view: issuer.view,
+            copies: issuer.sees_copies.then_some(&copies),
         };
         let base = self.touched_region(cta, touch).base;
         let shadow = self.touched_shadow(cta, touch);

@@ -4,7 +4,7 @@
 //! long it runs. Diverged groups: three times in four the one that is furthest behind runs, which
 //! brings lanes together again soon; else any, so that no lane starves while others spin.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
@@ -138,6 +138,8 @@ pub(super) struct Machine<'a> {
     pub(super) releases: Releases,
     /// Asynchronous work, for the race detector.
     pub(super) agents: Agents,
+    /// Lines of `cp.async`.
+    pub(super) copy_lines: Rc<BTreeSet<u32>>,
     /// Time of the race detector; zero means never.
     pub(super) now: u32,
     pub(super) stats: Stats,
@@ -166,6 +168,10 @@ impl<'a> Machine<'a> {
         region.data.copy_from_slice(&params);
         region.mark(0, params.len(), true);
         let shadows = (0..memory.region_count()).map(|_| None).collect();
+        let copies = entry
+            .code
+            .iter()
+            .filter(|inst| matches!(inst.op, Op::Copy { .. }));
         Machine {
             entry,
             options: &launch.options,
@@ -180,6 +186,7 @@ impl<'a> Machine<'a> {
             shadows,
             releases: Releases::default(),
             agents: Agents::default(),
+            copy_lines: Rc::new(copies.map(|inst| inst.line).collect()),
             now: 1,
             stats: Stats::default(),
             profile: None,

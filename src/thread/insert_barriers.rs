@@ -17,7 +17,10 @@
 //! Products by warpgroups read their slots until a wait ([`ThreadOp::WgmmaWait`]), which counts the groups committed
 //! since. What is stored there meanwhile, or to bytes they share with other slots, needs a wait and a barrier, both of which are put
 //! in front of it. Copies go to entries that no product under way reads, so they need a barrier alone, behind the wait for those
-//! that did. The units see what threads wrote only behind a fence of each writer ([`ThreadOp::FenceAsync`]) and a barrier.
+//! that did. The units see what threads stored only behind a fence of each writer ([`ThreadOp::FenceAsync`]) and a barrier. Such a
+//! fence waits for all that a thread has under way, copies of later iterations too, so it stands only where what was stored is read by
+//! an engine, or where an engine fills its bytes. What copies by `cp_async` brought needs none: the units see it behind the wait for the
+//! copies and a barrier. The manual asks for a fence there as well; CUTLASS's products by `cp.async` and Triton's do without.
 //!
 //! Boxes that the copy engine brings arrive on barriers of their own, at which every thread waits, so that no other stands between
 //! a box and its readers. The engine writes where threads wrote before only behind a fence, and where they read behind a barrier, to which
@@ -186,10 +189,15 @@ impl Pending {
         }
     }
 
-    /// What is left after a wait.
-    fn pass_wait(&mut self) {
-        let over = std::mem::take(&mut self.under_way);
-        self.unfenced.extend(&over.written);
+    /// What is left after a wait that leaves so many groups of copies under way: which of all copies these are is not known.
+    fn pass_wait(&mut self, facts: &Facts, left: u32) {
+        let over = match left {
+            0 => std::mem::take(&mut self.under_way),
+            _ => self.under_way.clone(),
+        };
+        let is_fenced = |slot: &&Slot| facts.filled.contains(slot) || facts.stored.contains(slot);
+        let unfenced = over.written.iter().filter(is_fenced);
+        self.unfenced.extend(unfenced);
         self.written.extend(over.written);
         self.loaded.extend(over.loaded);
     }
@@ -283,15 +291,23 @@ enum BulkWait {
 struct Facts {
     /// Where pointers to device memory come from.
     origins: SecondaryMap<Value, Origin>,
-    /// Slots that engines read or write for the threads, and those that share bytes with them.
-    by_engines: BTreeSet<Slot>,
+    /// Slots that engines read for the threads.
+    read: BTreeSet<Slot>,
+    /// Slots that engines fill for the threads, and those that share bytes with them.
+    filled: BTreeSet<Slot>,
+    /// Slots from which boxes are stored.
+    stored: BTreeSet<Slot>,
 }
 
 /// Inserts barriers into a function whose slots are placed; returns how many.
 pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
     let facts = Facts {
         origins: origins(func),
-        by_engines: by_engines(func),
+        read: by_engines(func, |_, how| how == How::Read),
+        filled: filled(func),
+        stored: by_engines(func, |op, how| {
+            op == ThreadOp::TensorStore && how == How::Read
+        }),
     };
     let mut entry: SecondaryMap<Block, Pending> = SecondaryMap::new();
     let mut changed = true;
@@ -374,14 +390,25 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
     count
 }
 
-/// The slots that engines access, and those that share bytes with them.
-fn by_engines(func: &ThreadFunction) -> BTreeSet<Slot> {
-    let accesses = func.all_insts().flat_map(|(_, inst)| func.accesses(inst));
-    let slots = accesses.filter_map(|access| match (access.space, access.proxy) {
-        (AccessSpace::Shared(slot), Proxy::Async) => slot,
-        _ => None,
+/// The slots that engines access so, by which instruction and how.
+fn by_engines(func: &ThreadFunction, is_so: impl Fn(ThreadOp, How) -> bool) -> BTreeSet<Slot> {
+    let accesses = func.all_insts().flat_map(|(_, inst)| {
+        let op = func.dfg.insts[inst].op;
+        let of_op = func.accesses(inst).into_iter();
+        of_op.map(move |access| (op, access))
     });
-    let slots: BTreeSet<Slot> = slots.collect();
+    let by_engines =
+        accesses.filter(|(op, access)| access.proxy == Proxy::Async && is_so(*op, access.how));
+    let slots = by_engines.filter_map(|(_, access)| match access.space {
+        AccessSpace::Shared(slot) => slot,
+        AccessSpace::Global(_) | AccessSpace::Log => None,
+    });
+    slots.collect()
+}
+
+/// The slots that engines fill, and those that share bytes with them.
+fn filled(func: &ThreadFunction) -> BTreeSet<Slot> {
+    let slots = by_engines(func, |_, how| how == How::Write);
     let meets = |slot: &Slot| slots.iter().any(|&s| s == *slot || overlap(func, s, *slot));
     func.slots.keys().filter(meets).collect()
 }
@@ -410,7 +437,9 @@ fn step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut Pending)
         ThreadOp::BulkWait => {
             pending.pass_bulk_wait(BulkWait::Whole, data.pending().copied().unwrap_or(0));
         }
-        ThreadOp::CpAsyncWait => pending.pass_wait(),
+        ThreadOp::CpAsyncWait => {
+            pending.pass_wait(facts, data.pending().copied().unwrap_or(0));
+        }
         ThreadOp::WgmmaCommit => pending.commit(),
         ThreadOp::WgmmaWait => pending.finish(data.pending().copied().unwrap_or(0)),
         _ => return access_step(func, facts, inst, pending),
@@ -499,7 +528,7 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
         let all = (how == BulkWait::Whole).then_some(Waiters::All);
         barrier = barrier.max(all.or(sent_from.map(|(waiters, _)| waiters)));
     }
-    let fence = barrier.is_some() && !pending.unfenced.is_disjoint(&facts.by_engines);
+    let fence = barrier.is_some() && !pending.unfenced.is_empty();
     match barrier {
         Some(Waiters::All) => {
             pending.pass_barrier();
@@ -520,7 +549,7 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
                 if apart {
                     pending.written_apart.insert(slot);
                 }
-                pending.note_slot(slot, access);
+                pending.note_slot(facts, slot, access);
             }
             AccessSpace::Global(pointer) if data.op == ThreadOp::TensorStore => {
                 pending.sent.insert(facts.origins[pointer]);
@@ -557,10 +586,11 @@ impl Pending {
         let (read, written) = (&self.read, &self.written);
         let is_engine = access.proxy == Proxy::Async;
         let unfenced = clash(&self.unfenced, true).filter(|_| is_engine);
+        let is_unfenced = is_engine && self.unfenced.contains(&slot);
         match access.how {
             How::Read => clash(written, true)
                 .max(clash(&self.counted, true))
-                .max(unfenced),
+                .max(is_unfenced.then(|| Waiters::of(func, slot))),
             How::Write => clash(read, !apart)
                 .max(clash(&self.counted, true))
                 .max(clash(written, false))
@@ -626,7 +656,7 @@ impl Pending {
         }
     }
 
-    fn note_slot(&mut self, slot: Slot, access: &Access) {
+    fn note_slot(&mut self, facts: &Facts, slot: Slot, access: &Access) {
         match (access.how, access.when, access.proxy) {
             (How::Read, When::UntilWait, _) => {
                 self.reading.insert((slot, 0));
@@ -634,7 +664,9 @@ impl Pending {
             }
             // Who reads it has waited at its barrier, as everybody does.
             (How::Write, When::UntilWait, Proxy::Async) => return,
-            (How::Write | How::Atomic, When::Now, Proxy::Generic) => {
+            (How::Write | How::Atomic, When::Now, Proxy::Generic)
+                if facts.read.contains(&slot) || facts.filled.contains(&slot) =>
+            {
                 self.unfenced.insert(slot);
             }
             _ => {}

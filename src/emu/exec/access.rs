@@ -265,6 +265,7 @@ impl Machine<'_> {
             line: line | CONSTANT,
             agent,
             view: Some(Observer::Constant),
+            sees_copies: false,
         };
         let touch = Touch {
             is_shared: false,

@@ -179,6 +179,7 @@ impl Machine<'_> {
             line: inst.line,
             agent,
             view: Some(view),
+            sees_copies: false,
         };
         self.begin(cta, issuer(Observer::Shared), moved.shared)?;
         for &touch in &moved.global {
@@ -223,6 +224,7 @@ impl Machine<'_> {
             line: inst.line,
             agent: issue.agent,
             view: Some(Observer::Shared),
+            sees_copies: false,
         };
         self.begin(cta, issuer, touch)?;
         if self.options.check_uninit && !cta.shared.is_written(offset, bytes) {

@@ -85,6 +85,7 @@ impl Machine<'_> {
                 line: inst.line,
                 agent,
                 view: None,
+                sees_copies: false,
             };
             self.begin(cta, issuer, to)?;
             if let Some(from) = from {

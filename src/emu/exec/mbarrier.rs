@@ -252,6 +252,7 @@ impl Machine<'_> {
             clock: &warp.clock,
             agent: barrier.engine,
             view: Some(Observer::Barriers),
+            copies: None,
         };
         if check_races && !party.knows_write(lane, barrier.init) {
             let reason = format!(

@@ -116,6 +116,7 @@ impl Machine<'_> {
             line: inst.line,
             agent,
             view: None,
+            sees_copies: false,
         };
         self.begin(cta, issuer, moved.shared)?;
         cta.transfers.push(Transfer {

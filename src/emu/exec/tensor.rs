@@ -62,6 +62,7 @@ impl Machine<'_> {
                 line,
                 agent,
                 view: Some(Observer::Maps),
+                sees_copies: false,
             };
             self.begin(cta, issuer, touch)?;
             let as_who = (warp.clock.warp << 5 | lane, self.now);

@@ -203,6 +203,7 @@ impl Machine<'_> {
             line: inst.line,
             agent,
             view: Some(Observer::Shared),
+            sees_copies: true,
         };
         for touch in touches(&read) {
             self.begin(cta, issuer, touch)?;

@@ -6,6 +6,8 @@
 //! *engine*, an agent that lives on (one for each mbarrier, for instance), and who observes the wait learns
 //! the engine up to that time.
 
+use std::collections::BTreeSet;
+
 use super::super::inst::Scope;
 use super::clock::WarpClock;
 use super::knowledge::Observer;
@@ -95,12 +97,15 @@ impl Party for WarpClock {
 }
 
 /// An agent that starts: it knows what the lane knows that starts it. Of writes of the generic proxy an agent
-/// of another one knows those that a fence made visible to it.
+/// of another one knows those that a fence made visible to it. A product by a warpgroup knows what `cp.async` brought, too: the manual
+/// asks for a fence there as well, but those of CUTLASS (`sm90_mma_multistage_gmma`) and Triton read what was waited for without one.
 #[derive(Debug)]
 pub(in crate::emu) struct Starting<'a> {
     pub(in crate::emu) clock: &'a WarpClock,
     pub(in crate::emu) agent: Agent,
     pub(in crate::emu) view: Option<Observer>,
+    /// Lines of copies by threads whose writes it sees without a fence.
+    pub(in crate::emu) copies: Option<&'a BTreeSet<u32>>,
 }
 
 impl Party for Starting<'_> {
@@ -114,6 +119,9 @@ impl Party for Starting<'_> {
         }
         match self.view {
             Some(Observer::Constant) if is_write => false,
+            Some(Observer::Shared) if self.is_copy(record, is_write) => {
+                self.clock.knows_record(lane, record)
+            }
             Some(view) if (is_write || view == Observer::Shared) && is_generic(record.who >> 5) => {
                 self.clock.sees(lane, view, record)
             }
@@ -127,6 +135,13 @@ impl Party for Starting<'_> {
 }
 
 impl Starting<'_> {
+    fn is_copy(&self, record: Record, is_write: bool) -> bool {
+        is_write
+            && self
+                .copies
+                .is_some_and(|lines| lines.contains(&record.line()))
+    }
+
     /// Whether a write is ordered before what starts.
     pub(in crate::emu) fn knows_write(&self, lane: u32, record: Record) -> bool {
         self.knows(lane, record, true)
