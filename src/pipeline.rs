@@ -85,7 +85,7 @@ use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::settle_asserts::settle_asserts;
 use crate::tile::settle_comparisons::settle_comparisons;
 use crate::tile::share_counters::share_counters;
-use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
+use crate::tile::share_operands::{copy_loaded, share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
 use crate::tile::split_quotients::split_quotients;
 use crate::tile::spread_sums::spread_sums;
@@ -320,6 +320,10 @@ fn tile_passes(
     }
     if fetch_boxes(func) > 0 {
         watch.tile("fetch_boxes", func)?;
+    }
+    if resources.shared_operands && copy_loaded(func, target) > 0 {
+        eliminate_dead_code(func);
+        watch.tile("copy_loaded", func)?;
     }
     if resources.shared_operands && share_loaded(func, target) > 0 {
         watch.tile("share_loaded", func)?;

@@ -35,6 +35,8 @@ use crate::settings::Target;
 
 /// Largest copy of one thread to shared memory in bytes.
 const WIDEST_COPY: u32 = 16;
+/// Fewest bytes that one copy moves.
+const NARROWEST_COPY: u32 = 4;
 
 /// Dimensions, the one along which addresses run on first.
 type DimOrder = SmallVec<[usize; 4]>;
@@ -324,12 +326,18 @@ impl Assignment {
         let widths: SmallVec<[u64; 4]> = (0..shape.rank()).map(width).collect();
         let vector = widths[dim] as u32;
         let threads = 32 * u64::from(self.num_warps);
-        let share = (shape.elements() as u64 / threads).max(1);
+        let bytes = func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes());
+        // Less than a word is not copied: the thread would load and store it, and wait in between.
+        let least = match op {
+            Some(TileOp::AsyncCopy) => (NARROWEST_COPY / bytes).max(1),
+            _ => 1,
+        };
+        let share = (shape.elements() as u64 / threads).max(u64::from(least));
         let access = AccessShape {
             dim,
             vector,
             contiguity: u32::from(lengths[dim]),
-            bytes: func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes()),
+            bytes,
             is_store: false,
             counts_lines: false,
             looks_up: false,

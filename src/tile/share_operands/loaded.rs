@@ -96,14 +96,14 @@ impl Sharing {
 }
 
 /// When rings hold something, in steps of the program.
-struct Lifetimes {
+pub(super) struct Lifetimes {
     at: FxHashMap<Inst, usize>,
     /// Bytes, first and last step.
     rings: Vec<(u32, usize, usize)>,
 }
 
 impl Lifetimes {
-    fn of(func: &TileFunction) -> Lifetimes {
+    pub(super) fn of(func: &TileFunction) -> Lifetimes {
         let mut at = FxHashMap::default();
         let mut ends: FxHashMap<Slot, (usize, usize)> = FxHashMap::default();
         let mut loops = Vec::new();
@@ -140,7 +140,7 @@ impl Lifetimes {
     }
 
     /// Bytes of all that are held where an instruction stands.
-    fn bytes_at(&self, inst: Inst) -> u32 {
+    pub(super) fn bytes_at(&self, inst: Inst) -> u32 {
         let step = self.at.get(&inst).copied().unwrap_or(0);
         let held = self.rings.iter();
         held.filter(|&&(_, first, last)| (first..=last).contains(&step))

@@ -3,18 +3,21 @@
 //! A unit wants its operands dealt to threads in its own way, while loads want neighbours side by side. A conversion of layouts
 //! brings a whole block through shared memory at once; a product that reads shared memory itself takes what each of its steps
 //! needs ([`crate::expand`]), by `ldmatrix` from an arrangement made for it, so that the block is never in registers as a whole.
-//! Three rewrites, each a heuristic about speed that leaves the values the same, make more of that:
+//! Four rewrites, each a heuristic about speed that leaves the values the same, make more of that:
 //!
 //! - [`share_invariant`], before loops are pipelined: operands that a loop does not change, where registers are short.
-//! - [`share_loaded`], after it: operands that are computed from loads in the block of the product.
+//! - [`copy_loaded`], after it: operands that are loads and nothing else, which come by copies.
+//! - [`share_loaded`], then: operands that are computed from loads in the block of the product.
 //! - [`split_readers`], last: a load for each product that reads a block.
 //!
 //! What they put into shared memory stands in rings of one entry, those of pipelines have more.
 
+mod copied;
 mod invariant;
 mod loaded;
 mod readers;
 
+pub use copied::copy_loaded;
 pub(super) use invariant::registers_needed;
 pub use invariant::share_invariant;
 pub use loaded::share_loaded;

@@ -81,7 +81,13 @@ fn stores(func: &TileFunction, inst: Inst, slots: &[Slot], late: &[Inst]) -> boo
     if late.contains(&inst) {
         return false;
     }
-    let changes = matches!(data.op, TileOp::SharedStore | TileOp::Release);
+    let is_alone = |slot: &Slot| func.buffers[*slot].is_some_and(|ring| ring.stages == 1);
+    let changes = match data.op {
+        TileOp::SharedStore | TileOp::Release => true,
+        // Without another entry they write what is read.
+        TileOp::AsyncCopy => data.slot().is_some_and(is_alone),
+        _ => false,
+    };
     let is_store = changes && data.slot().is_some_and(|s| slots.contains(s));
     let inner = func.regions(inst).flat_map(|block| func.order.insts(block));
     is_store
