@@ -84,6 +84,9 @@ def run(folders, pattern):
         library = products.peer(case, tensors)
         if library:
             sides.append(library)
+        if not sides:
+            print(f"{case.name:36}", *problems, flush=True)
+            continue
         times = products.alternate([products.graph_of(go) for go in sides] if case.graph else sides)
         times = [t / 20 if case.graph else t for t in times]
         last = times[-1]
