@@ -79,10 +79,10 @@ impl<'m> Args<'m> {
             let found = found.or_else(|| numbered(builtin.scope, name));
             match found.and_then(|position| values.get_mut(position)) {
                 Some((_, slot @ None)) => *slot = Some(argument),
+                _ if takes_named => named.push((name, argument.value)),
                 Some(_) => return Err(wrong(format!("`{}` gets `{name}` twice", builtin.name))),
                 // Options of other back ends and older versions that change nothing here.
                 None if matches!(name, "_semantic" | "_builder" | "_generator") => {}
-                None if takes_named => named.push((name, argument.value)),
                 None => {
                     let names = values.iter().map(|(param, _)| *param);
                     return Err(wrong(no_parameter(builtin.name, name, names)));

@@ -229,17 +229,19 @@ fn fill(text: &str, values: &[Const], named: &[(&str, Const)]) -> Result<String,
             Some(name) => (name, true),
             None => (name.strip_suffix("!s").unwrap_or(name), false),
         };
+        let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+        let number = name.parse::<usize>().ok().filter(|_| is_number);
         let of_name = || named.iter().find(|(other, _)| *other == name);
-        let value = match (name, name.parse::<usize>()) {
+        let value = match (name, number) {
             ("", _) => {
                 next += 1;
                 values.get(next - 1)
             }
-            (_, Ok(index)) => values.get(index),
-            _ => of_name().map(|(_, value)| value),
+            (_, Some(index)) => values.get(index),
+            (_, None) => of_name().map(|(_, value)| value),
         };
-        let value = value.ok_or_else(|| match name.parse::<usize>() {
-            Err(_) if !name.is_empty() => format!("no value is named `{name}`"),
+        let value = value.ok_or_else(|| match number {
+            None if !name.is_empty() => format!("no value is named `{name}`"),
             _ => "there are fewer values than fields".to_owned(),
         })?;
         let shown = match as_repr {

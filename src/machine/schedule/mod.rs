@@ -204,21 +204,19 @@ pub(crate) fn schedule(code: &mut MachineFunction, most: u32, mut choices: Choic
     }
     let widths = widths(code);
     let width = widths.iter().copied().max().unwrap_or(0);
-    // What can be computed while warpgroups multiply would move behind the wait, to where it is needed.
-    let has_tied = code.insts.iter().any(MInst::is_tied);
-    if has_tied {
+    // What can be computed while warpgroups multiply would move behind the wait, to where it is needed, and what is read of the registers
+    // that a product reads would move to where it has them.
+    if code.insts.iter().any(MInst::is_tied) {
         code.params = warps_own(code);
+        return;
     }
-    if (width <= NARROW || has_tied) && !is_diverse {
+    if width <= NARROW && !is_diverse {
         return;
     }
     code.width = Some(width);
     let bounds = Bounds::new(&mut choices, is_diverse);
     if is_diverse {
-        let waits: Vec<bool> = widths
-            .iter()
-            .map(|_| !has_tied && choices.chance(30))
-            .collect();
+        let waits: Vec<bool> = widths.iter().map(|_| choices.chance(30)).collect();
         return order(code, bounds, choices, &waits);
     }
     let unordered = (most < width).then(|| code.clone());

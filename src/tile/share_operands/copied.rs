@@ -7,9 +7,9 @@
 //! b = dot a, y, ..                  async_wait u; y = shared_load r; b = dot a, y, ..
 //! ```
 //!
-//! All that a block loads for its products is under way at once, however much it is; by way of registers each load waits until the ones
+//! What a block loads in front of its products is under way at once, however much it is; by way of registers each load waits until the ones
 //! before it are stored, or what is loaded spills. That is the matter of loads that no pipeline takes: outside of loops, in choices, and where
-//! the author asks for one stage. They move if nobody writes what they read meanwhile (`Used::is_settled`), if only products of their block
+//! the author asks for one stage. They move if nobody writes what they read meanwhile (`Used::is_settled`, and no store stands between), if only products of their block
 //! read them, and if an SM holds as many CTAs with a place for each as their registers leave room for.
 
 use cranelift_entity::SecondaryMap;
@@ -20,8 +20,9 @@ use super::loaded::Lifetimes;
 use super::{first_entry, load, place_for, registers_needed};
 use crate::analysis::axis::Axis;
 use crate::analysis::program::ProgramOrder;
-use crate::ir::attrs::{AttrKind, Attrs, MemOrder, make};
+use crate::ir::attrs::{AttrKind, make};
 use crate::ir::dfg::InstData;
+use crate::ir::effects::{Access, AccessSpace, How};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
@@ -137,27 +138,29 @@ fn readers(
     (!found.is_empty()).then_some(found)
 }
 
-/// Whether nothing stands between a load and its last reader that orders it before what follows: a copy may read until it is waited for.
+/// Whether nothing stands between a load and its last reader that orders it before what follows, or may change what it reads under another
+/// name: a copy may read until it is waited for.
 fn are_together(func: &TileFunction, block: Block, load: Inst, readers: &[Reader]) -> bool {
     let behind = func.order.insts(block).iter().skip_while(|&&it| it != load);
     let is_reader = |inst: Inst| readers.iter().any(|&(product, ..)| product == inst);
     let list: Vec<Inst> = behind.copied().collect();
     let last = list.iter().rposition(|&inst| is_reader(inst)).unwrap_or(0);
-    !list[..last].iter().any(|&inst| orders(func, inst))
+    !list[..last].iter().any(|&inst| ends(func, inst))
 }
 
-/// Whether an instruction, or one in its regions, orders accesses to memory.
-fn orders(func: &TileFunction, inst: Inst) -> bool {
+/// Whether an instruction, or one in its regions, orders accesses to memory or writes device memory.
+fn ends(func: &TileFunction, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];
+    let is_write =
+        |access: &Access| access.how != How::Read && matches!(access.space, AccessSpace::Global(_));
     let is_ordered = match data.op {
         TileOp::AsyncCommit | TileOp::AsyncWait => false,
-        TileOp::AtomicRmw | TileOp::AtomicCas => data.sem() != Some(&MemOrder::Relaxed),
         _ => data.orders_memory(),
     };
     let mut inner = func
         .regions(inst)
         .flat_map(|region| func.order.insts(region));
-    is_ordered || inner.any(|&inst| orders(func, inst))
+    is_ordered || func.accesses(inst).iter().any(is_write) || inner.any(|&inst| ends(func, inst))
 }
 
 fn has_unit(func: &TileFunction, product: Inst, target: Target) -> bool {
@@ -289,7 +292,7 @@ mod tests {
         let sum = text("v20 = fadd v10, v10 : f32[16,16]", "v20");
         assert_eq!(copied(&sum, Target::SM_80).0, 1, "the sum needs it");
         let written = text("store v6, v7", "v13");
-        assert_eq!(copied(&written, Target::SM_80).0, 1, "it is stored to");
+        assert_eq!(copied(&written, Target::SM_80).0, 0, "it may be both");
         let tell = text("barrier", "v13");
         assert_eq!(copied(&tell, Target::SM_80).0, 0, "others may be told");
     }
