@@ -8,3 +8,6 @@ pub mod matrix;
 pub mod swizzle;
 
 pub mod assign;
+
+/// Fewest bytes that one copy of a thread to shared memory moves (`cp.async`, section on its sizes in the PTX manual).
+pub(crate) const NARROWEST_COPY: u32 = 4;

@@ -27,7 +27,7 @@ use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::layout::matrix;
+use crate::layout::{NARROWEST_COPY, matrix};
 use crate::linear_layout::layout::{LOG2_LANES, LayoutError, LinearLayout};
 use crate::linear_layout::named;
 use crate::linear_layout::shape::Shape;
@@ -35,8 +35,6 @@ use crate::settings::Target;
 
 /// Largest copy of one thread to shared memory in bytes.
 const WIDEST_COPY: u32 = 16;
-/// Fewest bytes that one copy moves.
-const NARROWEST_COPY: u32 = 4;
 
 /// Dimensions, the one along which addresses run on first.
 type DimOrder = SmallVec<[usize; 4]>;

@@ -65,6 +65,7 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
+use crate::layout::NARROWEST_COPY;
 use crate::settings::diversity::Choices;
 use crate::settings::{Target, Usage};
 use crate::tile::edit::signed;
@@ -80,9 +81,6 @@ pub const DEFAULT_STAGES: u8 = 3;
 
 /// Most stages.
 pub(super) const MAX_STAGES: u32 = 8;
-
-/// Fewest bytes that a copy moves at once.
-const MIN_BYTES: u32 = 4;
 
 /// Most bytes for each thread that registers keep for an iteration more.
 const HELD_BYTES: u32 = 8;
@@ -268,7 +266,7 @@ fn plan(
         let finds_the_same = settled
             .as_ref()
             .is_some_and(|(used, order)| used.is_settled(func, order, load.inst));
-        let is_few = load.bytes < MIN_BYTES * func.num_threads();
+        let is_few = load.bytes < NARROWEST_COPY * func.num_threads();
         load.way == Way::Copied && !no_copies && !is_few && finds_the_same
     };
     let mut loads = Vec::new();
@@ -291,7 +289,7 @@ fn plan(
         let registers = 2 * (found.ty.shape.elements() as u32).div_ceil(func.num_threads());
         // One thread copies for several, and all wait for it: that takes longer than what arrives while a unit multiplies, but less than
         // what takes several iterations to arrive. Single bytes are not copied.
-        let is_few = found.bytes < MIN_BYTES * func.num_threads();
+        let is_few = found.bytes < NARROWEST_COPY * func.num_threads();
         let is_far = stages > 2 && found.ty.elem.bytes() > 1;
         if is_for_warpgroup && found.way == Way::Copied && is_few && !is_far {
             found.way = Way::Staged;
@@ -449,13 +447,13 @@ fn as_copy(func: &TileFunction, axis: &Axis, inst: Inst) -> Option<Load> {
     let (ptr, mask) = (data.args[0], data.args.get(1).copied());
     let bytes = ty.bytes();
     // A copy that ends inside of its bytes is one thread's; of what is less for each thread, several hold copies.
-    let may_end = bytes >= MIN_BYTES * func.num_threads();
+    let may_end = bytes >= NARROWEST_COPY * func.num_threads();
     let width = |dim: usize| match may_end {
-        true => axis.copy_width(func, ptr, mask, dim, MIN_BYTES),
-        false => axis.vector_width(func, ptr, mask, dim, MIN_BYTES),
+        true => axis.copy_width(func, ptr, mask, dim, NARROWEST_COPY),
+        false => axis.vector_width(func, ptr, mask, dim, NARROWEST_COPY),
     };
     let widest = (0..ty.shape.rank()).map(width).max()? as u32;
-    let way = match widest * ty.elem.bytes() < MIN_BYTES {
+    let way = match widest * ty.elem.bytes() < NARROWEST_COPY {
         true => Way::Staged,
         false => Way::Copied,
     };
