@@ -22,6 +22,8 @@ pub(super) const OUT_OF_MEMORY: Code = 2;
 pub(super) const NO_DEVICE: Code = 100;
 /// `CUDA_ERROR_INVALID_CONTEXT`.
 pub(super) const INVALID_CONTEXT: Code = 201;
+/// `CUDA_ERROR_INVALID_HANDLE`.
+pub(super) const INVALID_HANDLE: Code = 400;
 /// `CUDA_ERROR_NO_BINARY_FOR_GPU`.
 pub(super) const NO_BINARY_FOR_GPU: Code = 209;
 /// `CUDA_ERROR_UNSUPPORTED_PTX_VERSION`.

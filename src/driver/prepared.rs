@@ -2,6 +2,7 @@
 
 use super::error::{DriverError, check_launch};
 use super::ffi::{self, Handle};
+use super::fork;
 use super::launch::{LaunchSpec, ParamSize, check_grid, volume};
 use super::module::Function;
 use super::stream::Stream;
@@ -209,39 +210,72 @@ impl Prepared {
         if is_odd {
             return Launched::Odd;
         }
-        let Ok(_current) = context.enter() else {
+        if fork::is_child() {
             return Launched::NotEntered;
-        };
-        // The driver's signature lacks `const` twice; it only reads.
-        let places = places.cast::<*mut c_void>().cast_mut();
-        let code = if self.attributes.is_empty() {
-            let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (grid, self.block);
-            // SAFETY: function and stream are alive and of the current context; there is a place of eight bytes, or of 128
-            // for a tensor map, for each parameter that the kernel has, as far as the specification describes it, and all
-            // of them are read before the call returns.
-            unsafe {
-                ffi::cuLaunchKernel(
-                    self.function.raw(),
-                    grid_x,
-                    grid_y,
-                    grid_z,
-                    block_x,
-                    block_y,
-                    block_z,
-                    self.shared,
-                    stream.raw(),
-                    places,
-                    core::ptr::null_mut(),
-                )
-            }
-        } else {
-            self.launch_with_attributes(grid, stream.raw(), places)
-        };
+        }
+        let code = self.call(grid, stream, places);
         if code != ffi::SUCCESS {
-            return Launched::Refused(code);
+            return self.start_entered(grid, stream, places, code);
         }
         stream.keep(self.function.module());
         Launched::Done
+    }
+
+    /// Launches once more, in the kernel's context, what the driver refused because another one is current, or none.
+    ///
+    /// Streams with a handle of their own tell their context, so that drivers (CUDA 13.0, an H200) take launches whichever is
+    /// current, and asking first which it is takes 12 ns. Default streams are those of
+    /// the current context.
+    #[cold]
+    fn start_entered(
+        &self,
+        grid: [u32; 3],
+        stream: &Stream,
+        places: *const *const u64,
+        code: ffi::Code,
+    ) -> Launched {
+        if !matches!(code, ffi::INVALID_CONTEXT | ffi::INVALID_HANDLE) {
+            return Launched::Refused(code);
+        }
+        let Ok(_current) = self.function.module().context().enter() else {
+            return Launched::NotEntered;
+        };
+        match self.call(grid, stream, places) {
+            ffi::SUCCESS => {
+                stream.keep(self.function.module());
+                Launched::Done
+            }
+            code => Launched::Refused(code),
+        }
+    }
+
+    /// The driver's call.
+    #[inline(always)]
+    fn call(&self, grid: [u32; 3], stream: &Stream, places: *const *const u64) -> ffi::Code {
+        // The driver's signature lacks `const` twice; it only reads.
+        let places = places.cast::<*mut c_void>().cast_mut();
+        if !self.attributes.is_empty() {
+            return self.launch_with_attributes(grid, stream.raw(), places);
+        }
+        let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (grid, self.block);
+        // SAFETY: function and stream are alive and of one context; there is a place of eight bytes, or of 128 for a tensor map,
+        // for each parameter that the kernel has, as far as the specification describes it, and all of them are read before
+        // the call returns.
+        unsafe {
+            ffi::cuLaunchKernel(
+                self.function.raw(),
+                grid_x,
+                grid_y,
+                grid_z,
+                block_x,
+                block_y,
+                block_z,
+                self.shared,
+                stream.raw(),
+                places,
+                core::ptr::null_mut(),
+            )
+        }
     }
 
     /// What a launch comes to that was not done.

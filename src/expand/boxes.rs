@@ -388,7 +388,7 @@ impl Expander<'_> {
         let pieces = places.and_then(|_| warpgroup::pieces(layout, elem.bytes()));
         let Some((places, pieces)) = places.zip(pieces) else {
             let slot = self.place_of_box(layout.shape(), elem.bytes());
-            return self.store_box(inst, slot, (layout, layout), pack, [0, 0]);
+            return self.store_box(inst, slot, (layout, layout), pack, [0, 0], true);
         };
         let shape = pieces.layout.shape();
         let slots: Vec<Slot> = (0..places)
@@ -396,7 +396,7 @@ impl Expander<'_> {
             .collect();
         for ((registers, start), &slot) in pieces.places.iter().zip(slots.iter().cycle()) {
             let piece = self.rearrange(&[pack], registers)?;
-            self.store_box(inst, slot, (&pieces.layout, layout), piece, *start)?;
+            self.store_box(inst, slot, (&pieces.layout, layout), piece, *start, false)?;
         }
         Ok(())
     }
@@ -414,8 +414,8 @@ impl Expander<'_> {
         })
     }
 
-    /// Stores a piece of a block, or all of it, by way of its place. The piece begins at a row and a column of the block, whose layout is the
-    /// second one.
+    /// Stores a piece of a block, or all of it, by way of its place, which is no other's then. The piece begins at a row and a column of the
+    /// block, whose layout is the second one.
     fn store_box(
         &mut self,
         inst: Inst,
@@ -423,6 +423,7 @@ impl Expander<'_> {
         (layout, block_layout): (&LinearLayout, &LinearLayout),
         pack: Value,
         [row, column]: [u32; 2],
+        is_all: bool,
     ) -> Result<()> {
         let data = &self.tile.dfg.insts[inst];
         let ty = self.arg_type(inst, 1)?;
@@ -474,6 +475,13 @@ impl Expander<'_> {
                 coords[dim] = self.binary(ThreadOp::Iadd, coords[dim], first)?;
             }
         }
+        // What a group of warps stores, and what shares a place, is sent at once.
+        let waits = is_all && rows.is_empty() && self.group.is_none();
+        if waits {
+            self.staged.note(data.args[1], &block);
+        } else {
+            self.send_boxes()?;
+        }
         let mut store = InstData::new(ThreadOp::TensorStore, &[from, map, pred]);
         store.attrs.extend(data.rmw().map(|&rmw| make::rmw(rmw)));
         let others = rows.iter().sum();
@@ -481,9 +489,12 @@ impl Expander<'_> {
             let mut data = store.clone();
             data.args.extend(at);
             data.attrs.extend(slot_attrs(slot, bytes));
-            self.effect(data)?;
+            self.staged.send(data);
         }
-        self.effect(InstData::new(ThreadOp::BulkCommit, &[]))
+        if waits {
+            return Ok(());
+        }
+        self.send_boxes()
     }
 
     /// Where each bit of the number of a group of warps goes among the rows of a block, if each group has rows of its own, which

@@ -44,6 +44,7 @@ mod regs;
 mod rings;
 mod scan;
 mod shape;
+mod staged;
 mod warpgroup;
 
 #[cfg(feature = "tool")]
@@ -188,6 +189,7 @@ struct State {
     descriptors: FxHashMap<(Slot, Vec<u32>, u64), Value>,
     /// Addresses of maps, by the numbers of their recipes.
     maps: FxHashMap<usize, Value>,
+    staged: staged::Staged,
     /// How much a thread has to do so far.
     work: limits::Work,
 }
@@ -254,6 +256,7 @@ impl<'a> Expander<'a> {
                 shared_bases: FxHashMap::default(),
                 descriptors: FxHashMap::default(),
                 maps: FxHashMap::default(),
+                staged: staged::Staged::default(),
                 work: limits::Work::default(),
             },
         }
@@ -337,18 +340,20 @@ impl<'a> Expander<'a> {
     fn block(&mut self, block: Block) -> Result<()> {
         let tile = self.tile;
         let mut loads = LoadsInFlight::default();
+        self.staged.enter_block();
         for &inst in tile.order.insts(block) {
             let op = tile.dfg.insts[inst].op;
             if matches!(op, TileOp::Yield | TileOp::Condition) {
                 break;
             }
+            self.send_boxes_before(inst)?;
             self.b.set_loc(tile.dfg.insts[inst].loc);
             self.hold_loads(&mut loads, inst)?;
             let outer = self.work.enter(inst);
             self.inst(inst)?;
             self.work.leave(outer);
         }
-        Ok(())
+        self.send_boxes()
     }
 
     fn inst(&mut self, inst: Inst) -> Result<()> {

@@ -333,6 +333,7 @@ impl Expander<'_> {
         // Less than a copy moves for each register is loaded and stored.
         let widest = self.access_width(&pointers, None, 0, size, MAX_ACCESS_BYTES) as u32 * size;
         let is_async = self.copies_are_async() && (leader.is_none() || widest >= MIN_COPY_BYTES);
+        let is_apart = self.is_beside_reads(inst, slot);
         let mut sums = Sums::default();
         let mut sizes = Sizes::default();
         let mut reg = 0;
@@ -382,6 +383,9 @@ impl Expander<'_> {
                 }
                 data.attrs.extend(evict.map(make::evict));
                 data.attrs.extend(slot_attrs(slot, offset));
+                if is_apart {
+                    data.attrs.push(make::apart(Flag));
+                }
                 self.effect(data)?;
             } else {
                 let ty = ThreadType::pack(Elem::Num(scalar), width as u16);
@@ -410,12 +414,11 @@ impl Expander<'_> {
         let layout = self.layout(ty)?;
         let count = layout.num_registers() as usize;
         let value = self.arg(inst, 0)?;
-        let (slot, start) = self.entry(inst, 1)?;
-        let block = SharedBlock {
-            slot,
-            start,
-            layout: self.ring(slot)?,
-        };
+        if self.stands_already(inst) {
+            return Ok(());
+        }
+        let block = self.shared_block(inst, 1)?;
+        let slot = block.slot;
         let is_apart = self.tile.buffers[slot].is_some_and(|b| b.stages > 1)
             && self.is_read_beside(inst, slot);
         let pack = match &value {
@@ -442,6 +445,36 @@ impl Expander<'_> {
             let data = &self.tile.dfg.insts[other];
             matches!(data.op, TileOp::SharedLoad | TileOp::SharedView) && data.slot() == Some(&slot)
         })
+    }
+
+    /// Whether a copy goes to another entry of a ring than its iteration reads, as in a pipeline that has one more than it reads from and waits for:
+    /// both are places that the loop carries.
+    fn is_beside_reads(&self, inst: Inst, slot: Slot) -> bool {
+        let Some(block) = self.tile.order.block_of(inst) else {
+            return false;
+        };
+        let carried = &self.tile.dfg.blocks[block].params;
+        let entry = |inst: Inst, at: usize| {
+            let entry = self.tile.dfg.insts[inst].args.get(at);
+            entry.copied().filter(|entry| carried.contains(entry))
+        };
+        let Some(written) = entry(inst, 1) else {
+            return false;
+        };
+        let is_read = |data: &InstData<Tile>| {
+            matches!(data.op, TileOp::SharedLoad | TileOp::SharedView) && data.slot() == Some(&slot)
+        };
+        let insts = self.tile.order.insts(block);
+        let mut inner = insts.iter().flat_map(|&inst| self.tile.regions(inst));
+        if inner.any(|block| self.tile.any_inside(block, &is_read)) {
+            return false;
+        }
+        let mut reads = insts
+            .iter()
+            .filter(|&&inst| is_read(&self.tile.dfg.insts[inst]))
+            .peekable();
+        reads.peek().is_some()
+            && reads.all(|&inst| entry(inst, 0).is_some_and(|read| read != written))
     }
 
     /// Whether the addresses at which a slot is written are made in front of all loops: where a ring has several entries. A ring
@@ -516,12 +549,7 @@ impl Expander<'_> {
 
     pub(super) fn expand_shared_load(&mut self, inst: Inst) -> Result<Expanded> {
         let ty = self.result_type(inst)?;
-        let (slot, start) = self.entry(inst, 0)?;
-        let block = SharedBlock {
-            slot,
-            start,
-            layout: self.ring(slot)?,
-        };
+        let block = self.shared_block(inst, 0)?;
         let result = self.tile.dfg.insts[inst].results[0];
         if self.lazy.contains(result) {
             return Ok(Expanded::Shared(block));

@@ -95,13 +95,7 @@ struct Multiply<'a> {
 
 impl<'a> Expander<'a> {
     pub(super) fn expand_shared_view(&mut self, inst: Inst) -> Result<Expanded> {
-        let (slot, start) = self.entry(inst, 0)?;
-        let layout = self.ring(slot)?;
-        Ok(Expanded::Shared(SharedBlock {
-            slot,
-            start,
-            layout,
-        }))
+        Ok(Expanded::Shared(self.shared_block(inst, 0)?))
     }
 
     pub(super) fn expand_dot_start(&mut self, inst: Inst) -> Result<()> {

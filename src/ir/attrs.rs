@@ -429,7 +429,7 @@ attrs! {
     ReadOffset read_offset: i32;
     /// Groups of copies or of products that may be under way still.
     Pending pending: u32;
-    /// Nothing that is written was read since the last barrier.
+    /// Nothing that is written was read since the last barrier; nothing that a copy writes was since it, or in this iteration.
     Apart apart: Flag;
     /// Whether threads hold copies of what is accessed.
     Copied copied: Flag;

@@ -12,7 +12,8 @@
 //!
 //! Copies by `cp_async` write entries of rings that nothing reads meanwhile, which is how pipelines are made. So a copy waits
 //! for the readers of its entry as a store does, and what it writes counts as written from the wait on that makes it arrive; what
-//! it reads in device memory counts as read from there on.
+//! it reads in device memory counts as read from there on. A copy that is `apart` goes to another entry than its iteration reads: it waits for
+//! readers of iterations before alone, behind which there is a barrier as a rule.
 //!
 //! Products by warpgroups read their slots until a wait ([`ThreadOp::WgmmaWait`]), which counts the groups committed
 //! since. What is stored there meanwhile, or to bytes they share with other slots, needs a wait and a barrier, both of which are put
@@ -64,6 +65,8 @@ use crate::ir::ops::ThreadOp;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Pending {
     read: BTreeSet<Slot>,
+    /// Of these, what iterations before read.
+    read_before: BTreeSet<Slot>,
     written: BTreeSet<Slot>,
     /// Of these, the rings to which was stored while other entries were read.
     written_apart: BTreeSet<Slot>,
@@ -75,6 +78,8 @@ struct Pending {
     unfenced: BTreeSet<Slot>,
     /// Read by products under way, with how many groups were committed since.
     reading: BTreeSet<(Slot, u32)>,
+    /// Of these, what products of iterations before read.
+    reading_before: BTreeSet<Slot>,
     /// Read by the engine that stores boxes, with how many groups of them were committed since.
     sending: BTreeSet<(Slot, u32)>,
     /// Where the boxes go that are on their way to device memory.
@@ -130,6 +135,7 @@ impl Pending {
         let own = |slot: &Slot| func.slots[*slot].by_group;
         let sets = [
             &mut self.read,
+            &mut self.read_before,
             &mut self.written,
             &mut self.written_apart,
             &mut self.counted,
@@ -145,10 +151,18 @@ impl Pending {
             under_way: std::mem::take(&mut self.under_way),
             unfenced: std::mem::take(&mut self.unfenced),
             reading: std::mem::take(&mut self.reading),
+            reading_before: std::mem::take(&mut self.reading_before),
             sending: std::mem::take(&mut self.sending),
             sent: std::mem::take(&mut self.sent),
             ..Pending::default()
         };
+    }
+
+    /// What is pending when the next iteration begins.
+    fn turn(&mut self) {
+        self.read_before.clone_from(&self.read);
+        let reading = self.reading.iter().map(|&(slot, _)| slot);
+        self.reading_before = reading.collect();
     }
 
     /// A group of products is closed.
@@ -167,10 +181,16 @@ impl Pending {
         for (slot, age) in reading {
             if age > left {
                 self.read.insert(slot);
+                if self.reading_before.contains(&slot) {
+                    self.read_before.insert(slot);
+                }
             } else {
                 self.reading.insert((slot, age));
             }
         }
+        let reading = &self.reading;
+        let is_read = |slot: &Slot| reading.iter().any(|(other, _)| other == slot);
+        self.reading_before.retain(is_read);
     }
 
     /// What is left after a wait for boxes that are stored: the slots of all groups but so many have been read by the thread that waits.
@@ -206,14 +226,16 @@ impl Pending {
         let sizes = |p: &Pending| {
             let loaded = (p.loaded.len(), p.loaded_atomically.len(), p.loaded_copies);
             let written = [p.written.len(), p.written_apart.len()];
-            let shared = (p.read.len(), written, p.counted.len());
-            let products = [p.unfenced.len(), p.reading.len()];
+            let read = [p.read.len(), p.read_before.len()];
+            let shared = (read, written, p.counted.len());
+            let products = [p.unfenced.len(), p.reading.len(), p.reading_before.len()];
             let boxes = [p.sending.len(), p.sent.len()];
             let late = [p.under_way.written.len(), p.under_way.loaded.len()];
             (shared, loaded, late, products, boxes)
         };
         let before = sizes(self);
         self.read.extend(&other.read);
+        self.read_before.extend(&other.read_before);
         self.written.extend(&other.written);
         self.written_apart.extend(&other.written_apart);
         self.counted.extend(&other.counted);
@@ -221,6 +243,7 @@ impl Pending {
         self.under_way.loaded.extend(&other.under_way.loaded);
         self.unfenced.extend(&other.unfenced);
         self.reading.extend(&other.reading);
+        self.reading_before.extend(&other.reading_before);
         self.sending.extend(&other.sending);
         self.sent.extend(&other.sent);
         self.loaded.extend(&other.loaded);
@@ -313,7 +336,7 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
     let mut changed = true;
     while changed {
         changed = false;
-        for &block in &func.order.blocks {
+        for (at, &block) in func.order.blocks.iter().enumerate() {
             let mut pending = entry[block].clone();
             for &inst in func.order.insts(block) {
                 step(func, &facts, inst, &mut pending);
@@ -322,7 +345,11 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
                 continue;
             };
             for call in &func.dfg.insts[last].blocks {
-                changed |= entry[call.block].join(&pending);
+                let mut given = pending.clone();
+                if func.order.blocks[..=at].contains(&call.block) {
+                    given.turn();
+                }
+                changed |= entry[call.block].join(&given);
             }
         }
     }
@@ -546,7 +573,7 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
                 pending.sending.insert((slot, 0));
             }
             AccessSpace::Shared(Some(slot)) => {
-                if apart {
+                if apart && access.when == When::Now {
                     pending.written_apart.insert(slot);
                 }
                 pending.note_slot(facts, slot, access);
@@ -584,6 +611,7 @@ impl Pending {
             set.iter().filter_map(clash).max()
         };
         let (read, written) = (&self.read, &self.written);
+        let is_copy_apart = apart && access.when == When::UntilWait;
         let is_engine = access.proxy == Proxy::Async;
         let unfenced = clash(&self.unfenced, true).filter(|_| is_engine);
         let is_unfenced = is_engine && self.unfenced.contains(&slot);
@@ -592,6 +620,7 @@ impl Pending {
                 .max(clash(&self.counted, true))
                 .max(is_unfenced.then(|| Waiters::of(func, slot))),
             How::Write => clash(read, !apart)
+                .max(clash(&self.read_before, is_copy_apart))
                 .max(clash(&self.counted, true))
                 .max(clash(written, false))
                 .max(clash(&self.written_apart, !apart))

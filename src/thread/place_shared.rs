@@ -3,7 +3,7 @@
 //! Positions number the instructions in program order. A slot lives from its first to its last access;
 //! a range that leaves a block is widened over every loop it touches, because the next iteration may come
 //! before the last access. Two slots whose ranges overlap must not share bytes. What products under way read lives up to the wait
-//! for them, and what copies under way write does, too: those of a loop's last iterations bring what nobody reads.
+//! for all of them, where there is not room for that up to the one for their group, and what copies under way write does, too: those of a loop's last iterations bring what nobody reads.
 //!
 //! Sharing bytes costs a barrier between the last read of the one slot and the first write of the other,
 //! so as long as all slots together are small each has its own. Beyond that they are placed largest
@@ -14,7 +14,7 @@
 //! next iteration is the one that waits. (An H100: a gated delta rule that stores the states between blocks of 64 rows, with all 128
 //! columns in a program, took 371 us and takes 302.)
 
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::SecondaryMap;
 
 use crate::ir::attrs::Attrs;
 use crate::ir::effects::AccessSpace;
@@ -50,7 +50,21 @@ const DIVERSE_BYTES: u32 = 48 << 10;
 /// Places the slots and returns the bytes of shared memory that the kernel needs. With other `choices` slots come in any
 /// order, with gaps, and share bytes though there are few.
 pub fn place_shared(func: &mut ThreadFunction, target: Target, choices: &mut Choices) -> u32 {
-    let mut ranges = live_ranges(func);
+    let ranges = ranges_until(func, Over::ByWaitForAll);
+    let end = place(func, target, ranges, choices);
+    match end <= target.shared_limit() {
+        true => end,
+        false => place(func, target, live_ranges(func), choices),
+    }
+}
+
+/// Places the slots that live so.
+fn place(
+    func: &mut ThreadFunction,
+    target: Target,
+    mut ranges: Vec<SlotLiveRange>,
+    choices: &mut Choices,
+) -> u32 {
     if choices.chance(60) {
         let mut shuffled = ranges.clone();
         choices.shuffle(&mut shuffled);
@@ -182,37 +196,80 @@ fn slots_of(func: &ThreadFunction, inst: Inst) -> impl Iterator<Item = Slot> {
     })
 }
 
+/// Slots that engines access for the threads, each with how many groups were closed since its last access. How many, on the way from blocks
+/// before, is not known: those of the block at hand count.
+#[derive(Default)]
+struct UnderWay {
+    slots: Vec<(Slot, u32)>,
+}
+
+impl UnderWay {
+    fn enter_block(&mut self) {
+        self.slots.iter_mut().for_each(|(_, closed)| *closed = 0);
+    }
+
+    fn begin(&mut self, slots: &[Slot]) {
+        self.slots.retain(|(slot, _)| !slots.contains(slot));
+        self.slots.extend(slots.iter().map(|&slot| (slot, 0)));
+    }
+
+    fn close(&mut self) {
+        self.slots.iter_mut().for_each(|(_, closed)| *closed += 1);
+    }
+
+    /// Waits until so many groups are left; gives what was accessed until now.
+    fn wait(&mut self, left: Option<&u32>, over: Over) -> Vec<Slot> {
+        let all = self.slots.iter().map(|&(slot, _)| slot).collect();
+        match (left, over) {
+            (Some(0), _) => self.slots.clear(),
+            (Some(&left), Over::ByWaitForGroup) => {
+                self.slots.retain(|&(_, closed)| closed <= left);
+            }
+            _ => {}
+        }
+        all
+    }
+}
+
+/// When what engines access is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// Behind a wait for their group.
+    ByWaitForGroup,
+    /// Behind the next wait for all groups: slots of a chain of products have bytes of their own then, and no barrier stands between one that is
+    /// over and the next.
+    ByWaitForAll,
+}
+
 /// The live range of each slot that is accessed, in the order of first accesses.
 pub fn live_ranges(func: &ThreadFunction) -> Vec<SlotLiveRange> {
+    ranges_until(func, Over::ByWaitForGroup)
+}
+
+/// The same with what engines access so long.
+fn ranges_until(func: &ThreadFunction, over: Over) -> Vec<SlotLiveRange> {
     let mut ranges: Vec<SlotLiveRange> = Vec::new();
     let mut range_of: SecondaryMap<Slot, Option<usize>> = SecondaryMap::new();
     let mut bounds: Vec<(Block, u32, u32)> = Vec::new();
     let mut position = 0;
-    // Slots that products under way read, and that copies under way write, up to a wait for all.
-    let [mut reading, mut filling] = [(); 2].map(|()| EntitySet::<Slot>::new());
+    // Slots that products under way read, and that copies under way write, up to the wait for them.
+    let [mut reading, mut filling] = [(); 2].map(|()| UnderWay::default());
     for &block in &func.order.blocks {
         let start = position;
+        for under_way in [&mut reading, &mut filling] {
+            under_way.enter_block();
+        }
         for &inst in func.order.insts(block) {
             let data = &func.dfg.insts[inst];
             let mut slots: Vec<Slot> = slots_of(func, inst).collect();
-            let waited_for = match data.op {
-                ThreadOp::Wgmma => {
-                    reading.extend(slots.iter().copied());
-                    None
-                }
-                ThreadOp::CpAsync => {
-                    filling.extend(slots.iter().copied());
-                    None
-                }
-                ThreadOp::WgmmaWait => Some(&mut reading),
-                ThreadOp::CpAsyncWait => Some(&mut filling),
-                _ => None,
-            };
-            if let Some(under_way) = waited_for {
-                slots.extend(under_way.keys().filter(|&slot| under_way.contains(slot)));
-                if data.pending() == Some(&0) {
-                    under_way.clear();
-                }
+            match data.op {
+                ThreadOp::Wgmma => reading.begin(&slots),
+                ThreadOp::CpAsync => filling.begin(&slots),
+                ThreadOp::WgmmaCommit => reading.close(),
+                ThreadOp::CpAsyncCommit => filling.close(),
+                ThreadOp::WgmmaWait => slots.extend(reading.wait(data.pending(), over)),
+                ThreadOp::CpAsyncWait => slots.extend(filling.wait(data.pending(), over)),
+                _ => {}
             }
             for slot in slots {
                 let place = *range_of[slot].get_or_insert(ranges.len());
@@ -294,7 +351,7 @@ fn widen(range: &mut SlotLiveRange, loops: &[(u32, u32)]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::attrs::make;
+    use crate::ir::attrs::{MmaUnit, make};
     use crate::ir::builder::ThreadBuilder;
     use crate::ir::dfg::InstData;
     use crate::ir::entities::Value;
@@ -366,6 +423,51 @@ mod tests {
         let mut data = InstData::new(ThreadOp::Ld, &[address]);
         data.attrs.push(make::slot(slot));
         b.inst(data, &[ThreadType::scalar(Elem::F32)]);
+    }
+
+    /// A group of one product, which reads a slot until a wait.
+    fn product(b: &mut ThreadBuilder, (slot, address): (Slot, Value)) {
+        let mut data = InstData::new(ThreadOp::Wgmma, &[address]);
+        data.attrs.push(make::slot(slot));
+        data.attrs.push(make::unit(MmaUnit::WarpgroupF16));
+        b.inst(data, &[]);
+        b.inst(InstData::new(ThreadOp::WgmmaCommit, &[]), &[]);
+    }
+
+    fn wait(b: &mut ThreadBuilder, left: u32) {
+        let mut data = InstData::new(ThreadOp::WgmmaWait, &[]);
+        data.attrs.push(make::pending(left));
+        b.inst(data, &[]);
+    }
+
+    /// Bytes of products one behind the other on so many bytes each, of which the next is started before one is waited for; cut, each wait begins a block.
+    fn chain_of_products(products: usize, bytes: u32, is_cut: bool) -> u32 {
+        let mut b = ThreadBuilder::new("k", 4);
+        for i in 0..products {
+            let operand = slot(&mut b, bytes);
+            store(&mut b, operand);
+            product(&mut b, operand);
+            if is_cut {
+                let next = b.new_block(&[]).0;
+                b.jump(next, &[]);
+                b.append_block(next);
+                b.switch_to(next);
+            }
+            wait(&mut b, u32::from(i + 1 < products));
+        }
+        b.ret();
+        let mut func = b.finish().expect("everything fits");
+        place_shared(&mut func, Target::SM_90A, &mut Choices::none())
+    }
+
+    #[test]
+    fn what_a_product_reads_ends_with_its_group() {
+        const TOO_MUCH: u32 = 65536;
+        assert_eq!(chain_of_products(8, TOO_MUCH, false), 2 * TOO_MUCH);
+        // How many groups were closed on the way to a block is not asked: the wait for all is the end.
+        assert_eq!(chain_of_products(4, TOO_MUCH, true), 4 * TOO_MUCH);
+        // Where there is room each has its own bytes.
+        assert_eq!(chain_of_products(4, 8192, false), 4 * 8192);
     }
 
     #[test]

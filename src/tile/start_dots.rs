@@ -158,8 +158,8 @@ struct Starter<'a> {
     order: ProgramOrder,
     /// How units read each ring.
     readers: FxHashMap<Slot, Vec<Reader>>,
-    /// Where a value was stored to be read.
-    stored: FxHashMap<Value, Slot>,
+    /// Where a value was stored to be read: where it is made, or in front of a product of a block.
+    stored: FxHashMap<Value, (Slot, Option<Block>)>,
     /// Bytes of shared memory that are left.
     room: u32,
     /// Left operands that have room in registers.
@@ -317,7 +317,8 @@ impl Starter<'_> {
                 return Some(Way::Ring(chain));
             }
         }
-        if let Some(&slot) = self.stored.get(&value)
+        if let Some(&(slot, home)) = self.stored.get(&value)
+            && home.is_none_or(|home| home == block)
             && self.fits(slot, (summed, kept))
         {
             return Some(Way::Stored(Some(slot)));
@@ -510,14 +511,17 @@ impl Starter<'_> {
         match made_outside(self.func, block, value) {
             Some(def) => {
                 self.func.order.insert_after(def, &[entry, stored]);
-                self.stored.insert(value, slot);
+                self.stored.insert(value, (slot, None));
             }
-            None => match self.func.dfg.def_inst(value) {
-                Some(def) if self.ahead.contains(value) => {
-                    self.func.order.insert_after(def, &[entry, stored])
+            None => {
+                self.stored.insert(value, (slot, Some(block)));
+                match self.func.dfg.def_inst(value) {
+                    Some(def) if self.ahead.contains(value) => {
+                        self.func.order.insert_after(def, &[entry, stored])
+                    }
+                    _ => made.extend([entry, stored]),
                 }
-                _ => made.extend([entry, stored]),
-            },
+            }
         }
         Some(slot)
     }

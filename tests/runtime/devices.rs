@@ -69,6 +69,46 @@ fn several_devices_and_contexts_do_not_mix() {
 }
 
 #[test]
+fn launches_find_their_context() {
+    if role().is_some() {
+        let first = gpu(None);
+        let second = Device::gpu_with(1, DeviceOptions::plain()).expect("there are two");
+        let x = Buffer::from_slice(&second, &[1.0_f32; 256]).expect("there is memory");
+        let kernel = add(&second);
+        kernel.run(1, (&x, &x, &x, 5)).expect("it is launched");
+        let context = second.as_driver().expect("it is a GPU");
+        let default = Stream::from_driver(&second, tilelift::driver::Stream::null(context));
+        let default = default.expect("it is of the device");
+        let launch = |stream: &Stream| {
+            let launched = kernel.launch(stream, 1, (&x, &x, &x, 5));
+            launched.expect("whichever context is current");
+        };
+        // Where there is none, and where it is another device's: default streams are of the current one, others tell theirs.
+        std::thread::scope(|scope| {
+            scope.spawn(|| launch(&second.stream()));
+        });
+        std::thread::scope(|scope| {
+            scope.spawn(|| launch(&default));
+        });
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let y = Buffer::from_slice(&first, &[1.0_f32; 256]).expect("there is memory");
+                launch(&default);
+                launch(&second.stream());
+                drop(y);
+            });
+        });
+        return;
+    }
+    let test = "devices::launches_find_their_context";
+    if let Some(log) = run(test, "launch", &[("STUB_DEVICES", "2")]) {
+        assert_eq!(log.matches("launch add").count(), 5, "{log}");
+        assert_eq!(log.matches("refuse add in 0\n").count(), 1, "{log}");
+        assert_eq!(log.matches("refuse add in 1000\n").count(), 1, "{log}");
+    }
+}
+
+#[test]
 fn devices_of_a_kind_share_what_is_compiled() {
     if let Some(dir) = role() {
         let open = |ordinal| {

@@ -18,6 +18,8 @@ struct Module {
 }
 
 struct Function {
+    /// Its module's context.
+    context: usize,
     name: String,
     params: usize,
     log: Option<(u64, usize)>,
@@ -497,6 +499,7 @@ pub unsafe extern "C" fn cuModuleGetFunction(function: *mut usize, module: usize
         return 500;
     }
     let made = Function {
+        context: CURRENT.get(),
         name: found,
         params,
         log: module.log,
@@ -574,6 +577,19 @@ fn launched(function: usize, grid: [c_uint; 3], block: c_uint, shared: c_uint, p
     log(&format!("launch {name} {grid:?} {block} {shared}: {words}"));
 }
 
+/// What a launch comes to that the current context is in the way of: of default streams, which are of whichever is current. Other streams tell
+/// theirs.
+fn refused(function: usize, stream: usize) -> Option<c_int> {
+    const LAST_DEFAULT: usize = 2;
+    let function = unsafe { &*(function as *const Function) };
+    let current = CURRENT.get();
+    if stream > LAST_DEFAULT || current == function.context {
+        return None;
+    }
+    log(&format!("refuse {} in {current:x}", function.name));
+    Some(if current == 0 { 201 } else { 400 })
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cuLaunchKernel(
     function: usize,
@@ -584,10 +600,13 @@ pub extern "C" fn cuLaunchKernel(
     _block_y: c_uint,
     _block_z: c_uint,
     shared: c_uint,
-    _stream: usize,
+    stream: usize,
     params: *const *const u64,
     _extra: *const *const c_void,
 ) -> c_int {
+    if let Some(code) = refused(function, stream) {
+        return code;
+    }
     launched(function, [grid_x, grid_y, grid_z], block_x, shared, params);
     0
 }

@@ -209,15 +209,15 @@ impl NumberList {
         grid: [u32; 3],
         numbers: &mut Vec<i64>,
     ) -> Option<()> {
-        numbers.clear();
-        for node in &self.nodes {
-            let number = match *node {
+        numbers.resize(self.nodes.len(), 0);
+        for (at, node) in self.nodes.iter().enumerate() {
+            let (done, rest) = numbers.split_at_mut(at);
+            rest[0] = match *node {
                 Node::Const(number) => number,
                 Node::Param(index) => params(index)?,
                 Node::Programs(axis) => grid.get(usize::from(axis)).map(|&n| i64::from(n))?,
-                Node::Op(op, a, b) => op.eval(numbers[a as usize], numbers[b as usize])?,
+                Node::Op(op, a, b) => op.eval(done[a as usize], done[b as usize])?,
             };
-            numbers.push(number);
         }
         Some(())
     }

@@ -193,12 +193,11 @@ impl MapRecipe {
 }
 
 impl Resolved {
-    /// The map of the same tensor where the parameter that points into it is `to` in place of `from`; none if there is none.
-    pub fn moved(&self, from: u64, to: u64) -> Option<Resolved> {
+    /// The address of the same tensor where the parameter that points into it is `to` in place of `from`; none if it has no map.
+    pub fn moved(&self, from: u64, to: u64) -> Option<u64> {
         let offset = self.base.wrapping_sub(from).cast_signed();
         let base = to.checked_add_signed(offset)?;
-        base.is_multiple_of(ALIGN)
-            .then_some(Resolved { base, ..*self })
+        base.is_multiple_of(ALIGN).then_some(base)
     }
 }
 

@@ -61,6 +61,7 @@ coded_enum! {
 
 impl NumberOp {
     /// The operation on two numbers.
+    #[inline]
     pub fn eval(self, a: i64, b: i64) -> Option<i64> {
         match self {
             NumberOp::Add => a.checked_add(b),

@@ -154,10 +154,9 @@ fn maps_are_resolved_where_the_driver_takes_them() {
     };
     assert_eq!(map, expected);
     // Elsewhere: with its offset of 32 bytes at multiples of 16 that there are.
-    let base = |map: Option<Resolved>| map.map(|map| map.base);
-    assert_eq!(base(map.moved(0x1000, 0x2010)), Some(0x2030));
-    assert_eq!(base(map.moved(0x1000, 0x2008)), None);
-    assert_eq!(base(map.moved(0x1000, u64::MAX - 15)), None);
+    assert_eq!(map.moved(0x1000, 0x2010), Some(0x2030));
+    assert_eq!(map.moved(0x1000, 0x2008), None);
+    assert_eq!(map.moved(0x1000, u64::MAX - 15), None);
     // Strides of zero, extents below the box and of 2^32 are fine.
     assert!(resolve(0x1000, [1 << 32, 1, 0, 0]).is_some());
     for (why, base, params) in [

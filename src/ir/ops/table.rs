@@ -463,7 +463,7 @@ macro_rules! for_each_op {
                 /// Starts to copy `bytes` (4, 8 or 16) from device memory at `from` + `read_offset` to shared memory at `to` +
                 /// `offset`, zeros where `pred` is false. Both addresses are multiples of `bytes`. With `size`, at most `bytes` where
                 /// `pred` is true, only as many are read, and the rest are zeros. A copy that `skips` writes nothing where `pred` is false.
-                CpAsync "cp_async" cp_async(to: Value, from: Value, pred: Option<Value>, size: Option<Value>) {bytes: u32} {offset: i32, read_offset: i32, slot: Slot, evict: Evict, skips: Flag} [] CpAsync, Memory {writes_until_wait("to"), reads_until_wait("from")};
+                CpAsync "cp_async" cp_async(to: Value, from: Value, pred: Option<Value>, size: Option<Value>) {bytes: u32} {offset: i32, read_offset: i32, slot: Slot, evict: Evict, skips: Flag, apart: Flag} [] CpAsync, Memory {writes_until_wait("to"), reads_until_wait("from")};
                 /// Makes the thread's copies since the last commitment a group.
                 CpAsyncCommit "cp_async_commit" cp_async_commit() {} {} [] NoResult, Sync;
                 /// Waits until at most `pending` groups of the thread are under way.

@@ -137,13 +137,20 @@ impl Executable {
             return Ok(());
         }
         let raw = stream.driver()?;
-        let Some(parameters) = mapped.parameters(self, grid, args) else {
+        let last = mapped.parameters(self, grid, args);
+        let ctas = last.ctas();
+        // Threads that launch one kernel at a time share what is not written.
+        if self.is_plain.load(Ordering::Relaxed) != ctas.is_none() {
+            self.is_plain.store(ctas.is_none(), Ordering::Relaxed);
+        }
+        let Some(ctas) = ctas else {
+            drop(last);
             return kernel.launch_plain(classes, grid, stream, args, deadline);
         };
         if let Some(log) = &self.log {
             log.begin(&kernel.device, raw)?;
         }
-        let launched = mapped.launch(&parameters, raw);
+        let launched = mapped.launch(ctas, &last, raw);
         launched.map_err(|error| kernel.device.failed(Some(&kernel.name), error))
     }
 

@@ -51,7 +51,7 @@ pub(in crate::runtime) struct Mapped {
 
 /// A launch.
 #[derive(Debug, Default)]
-struct Last {
+pub(in crate::runtime) struct Last {
     /// Its programs; none at first.
     grid: [u32; 3],
     /// Its CTAs, or none where the kernel without maps did the work.
@@ -66,14 +66,8 @@ struct Last {
     maps: Vec<TensorMap>,
 }
 
-/// The parameters of a launch, which are no other launch's until this goes.
-pub(in crate::runtime) struct Parameters<'m> {
-    ctas: [u32; 3],
-    last: Kept<'m>,
-}
-
-/// Where the parameters of a launch are.
-enum Kept<'m> {
+/// What is kept of a launch, which is no other launch's until this goes.
+pub(in crate::runtime) enum Kept<'m> {
     Place(MutexGuard<'m, Last>),
     /// Where other launches are at all places.
     Own(Box<Last>),
@@ -106,6 +100,8 @@ struct Words<'a> {
     args: &'a [Arg<'a>],
     /// For each parameter the argument that it takes.
     params: &'a [u16],
+    /// Whether that is each argument in its place.
+    is_direct: bool,
 }
 
 impl Words<'_> {
@@ -119,6 +115,15 @@ impl Words<'_> {
         self.params
             .iter()
             .map(|&at| self.args[usize::from(at)].bits)
+    }
+
+    /// Whether these words are the first of a list.
+    #[inline(always)]
+    fn begin(self, list: &[u64]) -> bool {
+        match self.is_direct {
+            true => (self.args.iter().zip(list)).all(|(arg, &word)| arg.bits == word),
+            false => self.iter().zip(list).all(|(mine, &word)| mine == word),
+        }
     }
 }
 
@@ -192,41 +197,38 @@ impl Mapped {
         &self.prepared
     }
 
-    /// The parameters of a launch with these arguments; none where there are no such maps and the kernel without must be launched.
+    /// The parameters of a launch with these arguments.
     #[inline(always)]
-    pub(in crate::runtime) fn parameters<'m>(
-        &'m self,
+    pub(in crate::runtime) fn parameters(
+        &self,
         executable: &Executable,
         grid: [u32; 3],
         args: &[Arg<'_>],
-    ) -> Option<Parameters<'m>> {
+    ) -> Kept<'_> {
         let words = Words {
             args,
             params: &executable.params,
+            is_direct: executable.is_direct,
         };
         let recent = self.recent.load(Ordering::Relaxed);
         let found = self
             .try_place(recent)
             .filter(|last| last.is_of(grid, words));
-        let last = match found {
+        match found {
             Some(last) => Kept::Place(last),
             None => self.find(executable, grid, words),
-        };
-        executable
-            .is_plain
-            .store(last.ctas.is_none(), Ordering::Relaxed);
-        last.ctas.map(|ctas| Parameters { ctas, last })
+        }
     }
 
-    /// Launches with such parameters.
+    /// Launches so many CTAs with such parameters.
     #[inline(always)]
     pub(in crate::runtime) fn launch(
         &self,
-        parameters: &Parameters<'_>,
+        ctas: [u32; 3],
+        last: &Last,
         stream: &Stream,
     ) -> Result<(), DriverError> {
-        let Parameters { ctas, last } = parameters;
-        self.prepared.launch(*ctas, stream, &last.words, &last.maps)
+        self.prepared.launch(ctas, stream, &last.words, &last.maps)
     }
 
     /// A place, if no other launch is there.
@@ -324,8 +326,15 @@ impl Mapped {
         let kept = last.resolved.iter_mut().zip(&mut last.maps);
         for ((recipe, &at), (resolved, map)) in recipes.iter().zip(&self.bases).zip(kept) {
             let (from, to) = (last.words[usize::from(at)], words.get(at));
-            if from != to {
-                again(recipe, &resolved.moved(from, to)?, resolved, map)?;
+            if from == to {
+                continue;
+            }
+            resolved.base = resolved.moved(from, to)?;
+            if map
+                .set_address(RawPtr::from_parts(resolved.base, 0))
+                .is_err()
+            {
+                *map = encode(recipe, resolved)?;
             }
         }
         Some(())
@@ -333,14 +342,16 @@ impl Mapped {
 }
 
 impl Last {
+    /// The CTAs to launch; none where there are no such maps and the kernel without must be launched.
+    #[inline(always)]
+    pub(in crate::runtime) fn ctas(&self) -> Option<[u32; 3]> {
+        self.ctas
+    }
+
     /// Whether it is a launch with these words.
     #[inline]
     fn is_of(&self, grid: [u32; 3], words: Words<'_>) -> bool {
-        self.grid == grid
-            && words
-                .iter()
-                .zip(&self.words)
-                .all(|(word, &kept)| word == kept)
+        self.grid == grid && words.begin(&self.words)
     }
 }
 

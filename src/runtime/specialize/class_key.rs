@@ -3,34 +3,37 @@
 use crate::runtime::api::argument::Arg;
 use crate::runtime::specialize::class::Specialize;
 
-/// Classes that need no memory of the heap.
-const INLINE: usize = 32;
+/// Words for classes that need no memory of the heap, eight of them in each.
+const WORDS: usize = 4;
+
+/// Classes in these.
+const INLINE: usize = 8 * WORDS;
+
+/// Eight classes, or fewer and zeros behind them.
+#[inline(always)]
+fn word(classes: impl DoubleEndedIterator<Item = u8>) -> u64 {
+    let push = |word, class: u8| word << 8 | u64::from(class);
+    classes.rev().fold(0, push)
+}
 
 /// For each argument of a kernel the bits of its class that count.
 #[derive(Debug)]
 pub(crate) struct Masks {
-    /// Zero behind the last.
-    fours: Vec<[u8; 4]>,
+    words: Vec<u64>,
 }
 
 impl Masks {
     pub(crate) fn new(allowed: &[Specialize]) -> Masks {
-        let masks: Vec<u8> = allowed.iter().map(|allowed| allowed.mask()).collect();
-        let (fours, rest) = masks.as_chunks::<4>();
-        let mut fours = fours.to_vec();
-        if !rest.is_empty() {
-            let mut last = [0; 4];
-            last[..rest.len()].copy_from_slice(rest);
-            fours.push(last);
+        let masks = |allowed: &[Specialize]| word(allowed.iter().map(|allowed| allowed.mask()));
+        Masks {
+            words: allowed.chunks(8).map(masks).collect(),
         }
-        Masks { fours }
     }
 
     /// The classes of arguments, masked.
     fn apply(&self, args: &[Arg<'_>]) -> impl Iterator<Item = u8> {
-        args.iter()
-            .zip(self.fours.as_flattened())
-            .map(|(arg, mask)| arg.class & mask)
+        let masks = self.words.iter().flat_map(|word| word.to_le_bytes());
+        args.iter().zip(masks).map(|(arg, mask)| arg.class & mask)
     }
 }
 
@@ -38,7 +41,7 @@ impl Masks {
 #[derive(Clone, Debug, Eq)]
 pub(crate) struct Classes {
     /// The first ones; zero behind the last.
-    first: [u8; INLINE],
+    first: [u64; WORDS],
     more: Option<Box<[u8]>>,
     len: usize,
 }
@@ -48,7 +51,7 @@ impl Classes {
     #[inline(always)]
     pub(crate) fn none() -> Classes {
         Classes {
-            first: [0; INLINE],
+            first: [0; WORDS],
             more: None,
             len: 0,
         }
@@ -57,25 +60,18 @@ impl Classes {
     /// Fills in the classes of arguments, of which each keeps the bits of its mask; gives the devices' numbers of all put
     /// together.
     ///
-    /// In place and four at a time: this is a good part of what a launch costs.
+    /// In place and by whole words: this is a good part of what a launch costs, and a processor waits for bytes that are written
+    /// one by one where they are read as words.
     #[inline(always)]
     pub(crate) fn fill(&mut self, args: &[Arg<'_>], masks: &Masks) -> u32 {
         self.len = args.len();
         let mut devices = 0;
-        let (places, _) = self.first.as_chunks_mut::<4>();
-        let (fours, rest) = args.as_chunks::<4>();
-        for ((place, args), mask) in places.iter_mut().zip(fours).zip(&masks.fours) {
-            for i in 0..4 {
-                place[i] = args[i].class & mask[i];
-                devices |= args[i].device;
-            }
-        }
-        let at = fours.len();
-        if let (Some(place), Some(mask)) = (places.get_mut(at), masks.fours.get(at)) {
-            for ((place, arg), mask) in place.iter_mut().zip(rest).zip(mask) {
-                *place = arg.class & mask;
+        for ((place, args), mask) in self.first.iter_mut().zip(args.chunks(8)).zip(&masks.words) {
+            let class = |arg: &Arg<'_>| {
                 devices |= arg.device;
-            }
+                arg.class
+            };
+            *place = word(args.iter().map(class)) & mask;
         }
         if args.len() > INLINE {
             devices |= self.fill_more(args, masks);
@@ -97,7 +93,8 @@ impl Classes {
             return None;
         }
         let mut masked = self.clone();
-        masked.first.iter_mut().for_each(|class| *class &= mask);
+        let word = u64::from_le_bytes([mask; 8]);
+        masked.first.iter_mut().for_each(|classes| *classes &= word);
         let more = masked.more.iter_mut().flat_map(|more| more.iter_mut());
         more.for_each(|class| *class &= mask);
         Some(masked)
@@ -105,9 +102,9 @@ impl Classes {
 
     /// These classes.
     pub(crate) fn list(all: &[u8]) -> Classes {
-        let mut first = [0; INLINE];
-        for (place, &class) in first.iter_mut().zip(all) {
-            *place = class;
+        let mut first = [0; WORDS];
+        for (place, classes) in first.iter_mut().zip(all.chunks(8)) {
+            *place = word(classes.iter().copied());
         }
         Classes {
             first,
@@ -127,7 +124,8 @@ impl Classes {
     /// The classes in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u8> + '_ {
         let more = self.more.as_deref().unwrap_or_default();
-        self.first.iter().chain(more).copied().take(self.len)
+        let first = self.first.iter().flat_map(|word| word.to_le_bytes());
+        first.chain(more.iter().copied()).take(self.len)
     }
 
     #[inline]
@@ -135,9 +133,7 @@ impl Classes {
         // The multiplier of rustc's hash; its upper bits are the well mixed ones.
         const FACTOR: u64 = 0xf135_7aea_2e62_a9c5;
         let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(FACTOR);
-        let (words, _) = self.first.as_chunks();
-        let words = words.iter().map(|&word| u64::from_le_bytes(word));
-        let mut hash = words.fold(self.len as u64, mix);
+        let mut hash = self.first.iter().copied().fold(self.len as u64, mix);
         if self.len > INLINE
             && let Some(more) = &self.more
         {

@@ -43,14 +43,14 @@ fn trace(func: &ThreadFunction) -> String {
     ops.map(letter).collect()
 }
 
-/// An access to a slot.
-fn access(b: &mut ThreadBuilder, letter: char, slots: [(Slot, Value); 2]) {
+/// An access to a slot in a block.
+fn access(b: &mut ThreadBuilder, block: Block, letter: char, slots: [(Slot, Value); 2]) {
     let op = match letter.to_ascii_lowercase() {
         'w' | 's' => ThreadOp::St,
         'r' => ThreadOp::Ld,
         'm' => ThreadOp::LdMatrix,
         'a' => ThreadOp::Atom,
-        'c' => ThreadOp::CpAsync,
+        'c' | 'h' => ThreadOp::CpAsync,
         'x' => ThreadOp::CpAsyncWait,
         't' => ThreadOp::TensorStore,
         'd' => ThreadOp::BulkCommit,
@@ -92,29 +92,56 @@ fn access(b: &mut ThreadBuilder, letter: char, slots: [(Slot, Value); 2]) {
         let map = b.const_bits(0, ThreadType::scalar(Elem::I64));
         data.args.push(map);
     }
-    if letter.eq_ignore_ascii_case(&'s') {
+    if "sh".contains(letter.to_ascii_lowercase()) {
         data.attrs.push(make::apart(Flag));
     }
-    let block = b.func().entry;
     let func = b.func_mut();
     let inst = func.dfg.make_inst(data, &[]);
     func.order.append(block, inst);
 }
 
 /// Where barriers go between accesses: w stores, s stores to another entry of a ring, r loads, m loads of matrices, a atomic
-/// steps, c copies under way, x waits for them, t boxes that are stored, d closes a group of these, b boxes that are brought, p products, k closes a group of
+/// steps, c copies under way, h copies to another entry of a ring, x waits for them, t boxes that are stored, d closes a group of these, b boxes that are brought, p products, k closes a group of
 /// these, 0 and 1 wait until so many groups are left, l loads from device memory, g lets the next launch begin, e the end, | barriers. Capitals access the second slot. What else is put between: f fences
 /// for engines, ? waits until boxes have been read, 1? until those of all groups but one have, ! until they are in memory, 0 until all products are over.
 fn with_barriers(accesses: &str, second: u32) -> String {
     let mut b = ThreadBuilder::new("k", 4);
     let slots = [0, second].map(|offset| slot_at(&mut b, offset));
+    let block = b.func().entry;
     for letter in accesses.chars() {
-        access(&mut b, letter, slots);
+        access(&mut b, block, letter, slots);
     }
     let mut func = b.finish().expect("nothing is checked");
     insert_barriers(&mut func);
+    shown(&func, block, accesses)
+}
+
+/// The same for accesses to the first slot in the body of a loop.
+fn looped_with_barriers(accesses: &str) -> String {
+    let mut b = ThreadBuilder::new("k", 4);
+    let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
+    let place = slot_at(&mut b, 0);
+    let (body, _) = b.new_block(&[]);
+    let (exit, _) = b.new_block(&[]);
+    b.jump(body, &[]);
+    b.append_block(body);
+    b.switch_to(body);
+    for letter in accesses.chars() {
+        access(&mut b, body, letter, [place; 2]);
+    }
+    b.brif(again, (body, &[]), (exit, &[]));
+    b.append_block(exit);
+    b.switch_to(exit);
+    b.ret();
+    let mut func = b.finish().expect("nothing is checked");
+    insert_barriers(&mut func);
+    shown(&func, body, accesses)
+}
+
+/// What stands in a block that had these accesses.
+fn shown(func: &ThreadFunction, block: Block, accesses: &str) -> String {
     let mut letters = accesses.chars().filter(|letter| !"|01".contains(*letter));
-    let insts = func.order.insts(func.entry).iter();
+    let insts = func.order.insts(block).iter();
     let pending = |inst: Inst| func.dfg.insts[inst].pending().copied().unwrap_or(0);
     let shown = insts.map(|&inst| match func.dfg.insts[inst].op {
         ThreadOp::SlotAddr | ThreadOp::Const => String::new(),
@@ -127,6 +154,25 @@ fn with_barriers(accesses: &str, second: u32) -> String {
         _ => letters.next().map_or_else(String::new, String::from),
     });
     shown.collect()
+}
+
+#[test]
+fn copies_wait_for_readers_of_their_entry() {
+    // Those of the iteration read another one, and what iterations before read lies behind the barrier that lets all see what arrived.
+    assert_eq!(looped_with_barriers("xrh"), "x|rh");
+    assert_eq!(looped_with_barriers("xrc"), "x|r|c");
+    assert_eq!(looped_with_barriers("xrhr"), "x|rhr");
+    // Where it does not, the copy waits.
+    assert_eq!(looped_with_barriers("hxr"), "|hx|r");
+    // So it is with products, which read until they are over.
+    assert_eq!(looped_with_barriers("xpkh0"), "x|pkh0");
+    assert_eq!(looped_with_barriers("xpk0h"), "x|pk0h");
+    assert_eq!(looped_with_barriers("xpk0c"), "x|pk0|c");
+    assert_eq!(looped_with_barriers("xpk1h"), "x|pk1|h");
+    assert_eq!(looped_with_barriers("xpkh1"), "x|pkh1");
+    // In the place of another slot all but loads are in the way.
+    assert_eq!(with_barriers("Rh", 0), "R|h");
+    assert_eq!(with_barriers("Rh", 64), "Rh");
 }
 
 #[test]

@@ -279,6 +279,53 @@ fn factors_of_computed_numbers_and_of_four_bytes_are_copied() {
     }
 }
 
+/// Loads that stand in the loop's body.
+fn loads_left(func: &TileFunction) -> usize {
+    let bodies = func
+        .insts_with(TileOp::For)
+        .flat_map(|(_, inst)| func.regions(inst));
+    let insts = bodies.flat_map(|body| func.order.insts(body));
+    insts
+        .filter(|&&inst| func.dfg.insts[inst].op == TileOp::Load)
+        .count()
+}
+
+#[test]
+fn rows_that_meet_sums_are_copied_with_operands() {
+    let scaled = |stages: u32, to: &str, columns: u32| {
+        let spread = match columns {
+            16 => {
+                "v56 = expand_dims v55 {axis = 1} : f32[16,1]
+                v57 = broadcast v56 : f32[16,16]"
+            }
+            _ => "v57 = reshape v55 : f32[16,16]",
+        };
+        let scales = format!(
+            "v50 = arange {{start = 0}} : i32[{columns}]
+                v51 = splat v1 : ptr<f32>[{columns}]
+                v52 = splat v18 : i32[{columns}]
+                v53 = addptr v51, v52 : ptr<f32>[{columns}]
+                v54 = addptr v53, v50 : ptr<f32>[{columns}]
+                v55 = load v54 : f32[{columns}]
+                {spread}
+                v58 = fmul v23, v57 : f32[16,16]
+                yield v58, v24"
+        );
+        let text = text(9, &format!("stages = {stages}"), "")
+            .replacen("yield v23, v24", &scales, 1)
+            .replacen("splat v2", &format!("splat {to}"), 1);
+        let func = parse(&text);
+        let (loops, func) = pipelined(&func, Target::SM_80);
+        assert_eq!(loops, 1);
+        loads_left(&func)
+    };
+    assert_eq!(scaled(3, "v2", 16), 0);
+    // Where nothing is under way for long, where the memory is written, and where they are many, they are loaded where they are used.
+    assert_eq!(scaled(2, "v2", 16), 1);
+    assert_eq!(scaled(3, "v1", 16), 1);
+    assert_eq!(scaled(3, "v2", 256), 1);
+}
+
 #[test]
 fn the_loop_keeps_its_line() {
     let mut func = sum_of_products(9, "stages = 3", "");
