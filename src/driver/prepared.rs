@@ -234,7 +234,11 @@ impl Prepared {
         places: *const *const u64,
         code: ffi::Code,
     ) -> Launched {
-        if !matches!(code, ffi::INVALID_CONTEXT | ffi::INVALID_HANDLE) {
+        let is_of_context = matches!(
+            code,
+            ffi::INVALID_CONTEXT | ffi::INVALID_HANDLE | ffi::CONTEXT_IS_DESTROYED
+        );
+        if !is_of_context {
             return Launched::Refused(code);
         }
         let Ok(_current) = self.function.module().context().enter() else {

@@ -337,10 +337,9 @@ impl<'a> Expander<'a> {
 
     /// Expands the instructions of a tile block up to its terminator, which is the caller's business
     /// unless it ends the kernel.
-    fn block(&mut self, block: Block) -> Result<()> {
+    fn insts(&mut self, block: Block) -> Result<()> {
         let tile = self.tile;
         let mut loads = LoadsInFlight::default();
-        self.staged.enter_block();
         for &inst in tile.order.insts(block) {
             let op = tile.dfg.insts[inst].op;
             if matches!(op, TileOp::Yield | TileOp::Condition) {

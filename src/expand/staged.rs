@@ -20,7 +20,7 @@ use super::regs::SharedBlock;
 use super::{Expander, Result};
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
-use crate::ir::entities::{Inst, Slot, Value};
+use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::level::Thread;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::linear_layout::layout::LinearLayout;
@@ -37,12 +37,6 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    /// Begins a block of instructions. Nothing waits to be sent: what has regions does not stand behind it.
-    pub(super) fn enter_block(&mut self) {
-        self.blocks.clear();
-        self.sends.clear();
-    }
-
     /// Notes where a value stands.
     pub(super) fn note(&mut self, value: Value, block: &SharedBlock) {
         self.blocks.push((value, block.slot, block.layout.clone()));
@@ -55,6 +49,16 @@ impl Staged {
 }
 
 impl Expander<'_> {
+    /// Expands the instructions of a tile block. What stands somewhere does so in its own block alone: a branch may not be taken. Nothing waits to
+    /// be sent here: what has regions does not stand behind it.
+    pub(super) fn block(&mut self, block: Block) -> Result<()> {
+        let outer = std::mem::take(&mut self.staged.blocks);
+        self.staged.sends.clear();
+        let expanded = self.insts(block);
+        self.staged.blocks = outer;
+        expanded
+    }
+
     /// Sends what waits for that, in one group.
     pub(super) fn send_boxes(&mut self) -> Result<()> {
         let sends = std::mem::take(&mut self.staged.sends);

@@ -54,7 +54,10 @@ pub fn place_shared(func: &mut ThreadFunction, target: Target, choices: &mut Cho
     let end = place(func, target, ranges, choices);
     match end <= target.shared_limit() {
         true => end,
-        false => place(func, target, live_ranges(func), choices),
+        false => {
+            let ranges = ranges_until(func, Over::ByWaitForGroup);
+            place(func, target, ranges, choices)
+        }
     }
 }
 
@@ -241,9 +244,23 @@ enum Over {
     ByWaitForAll,
 }
 
-/// The live range of each slot that is accessed, in the order of first accesses.
+/// The live range of each slot that is accessed, in the order of first accesses, by which slots that are placed share no bytes.
 pub fn live_ranges(func: &ThreadFunction) -> Vec<SlotLiveRange> {
-    ranges_until(func, Over::ByWaitForGroup)
+    let long = ranges_until(func, Over::ByWaitForAll);
+    let bytes = |slot: Slot| {
+        let data = &func.slots[slot];
+        data.offset.map(|start| start..start + data.bytes)
+    };
+    let meet = |a: &SlotLiveRange, b: &SlotLiveRange| {
+        let at_once = a.first <= b.last && b.first <= a.last;
+        let places = bytes(a.slot).zip(bytes(b.slot));
+        at_once && places.is_some_and(|(a, b)| a.start < b.end && b.start < a.end)
+    };
+    let mut pairs = long.iter().enumerate();
+    match pairs.any(|(i, a)| long[..i].iter().any(|b| meet(a, b))) {
+        true => ranges_until(func, Over::ByWaitForGroup),
+        false => long,
+    }
 }
 
 /// The same with what engines access so long.
@@ -430,8 +447,12 @@ mod tests {
         let mut data = InstData::new(ThreadOp::Wgmma, &[address]);
         data.attrs.push(make::slot(slot));
         data.attrs.push(make::unit(MmaUnit::WarpgroupF16));
-        b.inst(data, &[]);
-        b.inst(InstData::new(ThreadOp::WgmmaCommit, &[]), &[]);
+        let block = b.block();
+        let func = b.func_mut();
+        for data in [data, InstData::new(ThreadOp::WgmmaCommit, &[])] {
+            let inst = func.dfg.make_inst(data, &[]);
+            func.order.append(block, inst);
+        }
     }
 
     fn wait(b: &mut ThreadBuilder, left: u32) {

@@ -29,6 +29,8 @@ mod registers;
 mod reports;
 #[cfg(feature = "triton")]
 mod spills;
+#[cfg(feature = "triton")]
+mod staged;
 mod targets;
 mod tensor_ptr;
 #[cfg(feature = "triton")]

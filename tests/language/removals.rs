@@ -114,13 +114,6 @@ const HARMLESS: &[Harmless] = &[
         "the one thread that stores takes the step",
     ),
     (
-        Some(Target::SM_90A),
-        "word_weights",
-        "bar.sync",
-        1,
-        "stores to one entry of a ring stand in front of loads from another",
-    ),
-    (
         None,
         "backward",
         "cp.async.commit_group",
