@@ -388,7 +388,7 @@ impl Expander<'_> {
         let pieces = places.and_then(|_| warpgroup::pieces(layout, elem.bytes()));
         let Some((places, pieces)) = places.zip(pieces) else {
             let slot = self.place_of_box(layout.shape(), elem.bytes());
-            return self.store_box(inst, slot, (layout, layout), pack, [0, 0], true);
+            return self.store_box(inst, slot, (layout, layout), pack, [0, 0]);
         };
         let shape = pieces.layout.shape();
         let slots: Vec<Slot> = (0..places)
@@ -396,7 +396,7 @@ impl Expander<'_> {
             .collect();
         for ((registers, start), &slot) in pieces.places.iter().zip(slots.iter().cycle()) {
             let piece = self.rearrange(&[pack], registers)?;
-            self.store_box(inst, slot, (&pieces.layout, layout), piece, *start, false)?;
+            self.store_box(inst, slot, (&pieces.layout, layout), piece, *start)?;
         }
         Ok(())
     }
@@ -414,8 +414,8 @@ impl Expander<'_> {
         })
     }
 
-    /// Stores a piece of a block, or all of it, by way of its place, which is no other's then. The piece begins at a row and a column of the
-    /// block, whose layout is the second one.
+    /// Stores a piece of a block, or all of it, by way of its place. The piece begins at a row and a column of the block, whose layout is the
+    /// second one.
     fn store_box(
         &mut self,
         inst: Inst,
@@ -423,7 +423,6 @@ impl Expander<'_> {
         (layout, block_layout): (&LinearLayout, &LinearLayout),
         pack: Value,
         [row, column]: [u32; 2],
-        is_all: bool,
     ) -> Result<()> {
         let data = &self.tile.dfg.insts[inst];
         let ty = self.arg_type(inst, 1)?;
@@ -475,8 +474,8 @@ impl Expander<'_> {
                 coords[dim] = self.binary(ThreadOp::Iadd, coords[dim], first)?;
             }
         }
-        // What a group of warps stores, and what shares a place, is sent at once.
-        let waits = is_all && rows.is_empty() && self.group.is_none();
+        // What a group of warps stores, and what is a piece and shares its place with others, is sent at once.
+        let waits = layout == block_layout && rows.is_empty() && self.group.is_none();
         if waits {
             self.staged.note(data.args[1], &block);
         } else {
