@@ -162,6 +162,24 @@ mod tests {
     }
 
     #[test]
+    fn classes_are_filled_in_as_they_are_listed() {
+        for count in [0, 1, 7, 8, 9, 31, 32, 33, 40] {
+            let args: Vec<Arg<'_>> = (0..count).map(|i| Arg::from(3 * i + 1)).collect();
+            let allowed = |i: i32| match i % 3 {
+                0 => Specialize::NOTHING,
+                _ => Specialize::ALL,
+            };
+            let allowed: Vec<Specialize> = (0..count).map(allowed).collect();
+            let mut filled = Classes::none();
+            assert_eq!(filled.fill(&args, &Masks::new(&allowed)), 0);
+            let masked = args.iter().zip(&allowed);
+            let masked: Vec<u8> = masked.map(|(arg, of)| arg.class & of.mask()).collect();
+            assert_eq!(filled, classes(&masked), "{count}");
+            assert_eq!(filled.iter().collect::<Vec<_>>(), masked);
+        }
+    }
+
+    #[test]
     fn classes_differ_in_length_too() {
         let long: Vec<u8> = (0..40).collect();
         assert_eq!(classes(&long).iter().collect::<Vec<_>>(), long);
