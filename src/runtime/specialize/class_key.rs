@@ -66,12 +66,20 @@ impl Classes {
     pub(crate) fn fill(&mut self, args: &[Arg<'_>], masks: &Masks) -> u32 {
         self.len = args.len();
         let mut devices = 0;
-        for ((place, args), mask) in self.first.iter_mut().zip(args.chunks(8)).zip(&masks.words) {
-            let class = |arg: &Arg<'_>| {
-                devices |= arg.device;
-                arg.class
-            };
-            *place = word(args.iter().map(class)) & mask;
+        let mut class = |arg: &Arg<'_>| {
+            devices |= arg.device;
+            arg.class
+        };
+        let mut places = self.first.iter_mut().zip(&masks.words);
+        // Eight at a time, whose loop needs no counter.
+        let (eights, rest) = args.as_chunks::<8>();
+        for (args, (place, mask)) in eights.iter().zip(places.by_ref()) {
+            *place = word(args.iter().map(&mut class)) & mask;
+        }
+        if !rest.is_empty()
+            && let Some((place, mask)) = places.next()
+        {
+            *place = word(rest.iter().map(&mut class)) & mask;
         }
         if args.len() > INLINE {
             devices |= self.fill_more(args, masks);
