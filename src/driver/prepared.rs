@@ -224,8 +224,7 @@ impl Prepared {
     /// Launches once more, in the kernel's context, what the driver refused because another one is current, or none.
     ///
     /// Streams with a handle of their own tell their context, so that drivers (CUDA 13.0, an H200) take launches whichever is
-    /// current, and asking first which it is takes 12 ns. Default streams are those of
-    /// the current context.
+    /// current, and asking first which it is takes 12 ns. Default streams are those of the current context.
     #[cold]
     fn start_entered(
         &self,

@@ -194,6 +194,11 @@ pub(super) struct SharedAddress<'a> {
 /// Addresses of one expansion: a base with the start of an entry added.
 pub(super) type Sums = FxHashMap<(Value, Value), Value>;
 
+/// Whether an instruction reads a ring.
+pub(super) fn reads(data: &InstData<Tile>, slot: Slot) -> bool {
+    matches!(data.op, TileOp::SharedLoad | TileOp::SharedView) && data.slot() == Some(&slot)
+}
+
 impl Expander<'_> {
     /// Closes a group of copies.
     pub(super) fn commit(&mut self) {
@@ -333,7 +338,7 @@ impl Expander<'_> {
         // Less than a copy moves for each register is loaded and stored.
         let widest = self.access_width(&pointers, None, 0, size, MAX_ACCESS_BYTES) as u32 * size;
         let is_async = self.copies_are_async() && (leader.is_none() || widest >= MIN_COPY_BYTES);
-        let is_apart = self.is_beside_reads(inst, slot);
+        let is_apart = self.copies_to_another_entry(inst, slot);
         let mut sums = Sums::default();
         let mut sizes = Sizes::default();
         let mut reg = 0;
@@ -441,15 +446,12 @@ impl Expander<'_> {
         let mut insts = block
             .into_iter()
             .flat_map(|block| self.tile.order.insts(block));
-        insts.any(|&other| {
-            let data = &self.tile.dfg.insts[other];
-            matches!(data.op, TileOp::SharedLoad | TileOp::SharedView) && data.slot() == Some(&slot)
-        })
+        insts.any(|&other| reads(&self.tile.dfg.insts[other], slot))
     }
 
-    /// Whether a copy goes to another entry of a ring than its iteration reads, as in a pipeline that has one more than it reads from and waits for:
-    /// both are places that the loop carries.
-    fn is_beside_reads(&self, inst: Inst, slot: Slot) -> bool {
+    /// Whether a copy goes to another entry of a ring than its iteration reads: those of a pipeline with as many entries as stages do, whose
+    /// loop carries both places.
+    fn copies_to_another_entry(&self, inst: Inst, slot: Slot) -> bool {
         let Some(block) = self.tile.order.block_of(inst) else {
             return false;
         };
@@ -461,9 +463,7 @@ impl Expander<'_> {
         let Some(written) = entry(inst, 1) else {
             return false;
         };
-        let is_read = |data: &InstData<Tile>| {
-            matches!(data.op, TileOp::SharedLoad | TileOp::SharedView) && data.slot() == Some(&slot)
-        };
+        let is_read = |data: &InstData<Tile>| reads(data, slot);
         let insts = self.tile.order.insts(block);
         let mut inner = insts.iter().flat_map(|&inst| self.tile.regions(inst));
         if inner.any(|block| self.tile.any_inside(block, &is_read)) {

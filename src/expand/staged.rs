@@ -17,6 +17,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::regs::SharedBlock;
+use super::rings::reads;
 use super::{Expander, Result};
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
@@ -116,11 +117,8 @@ impl Expander<'_> {
             .into_iter()
             .flatten()
             .skip_while(|&&other| other != inst);
-        let reads = |other: &&Inst| {
-            let data = &tile.dfg.insts[**other];
-            matches!(data.op, TileOp::SharedView | TileOp::SharedLoad) && data.slot() == Some(&slot)
-        };
-        let behind = behind.by_ref().filter(reads).count();
+        let is_read = |other: &&Inst| reads(&tile.dfg.insts[**other], slot);
+        let behind = behind.by_ref().filter(is_read).count();
         let all = tile.all_insts();
         let all = all.filter(|&(_, other)| tile.dfg.insts[other].slot() == Some(&slot));
         // Beside the store itself.
