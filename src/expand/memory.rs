@@ -11,6 +11,7 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
+use crate::linear_layout::layout::HwDim;
 
 use super::regs::{Expanded, Parts};
 use super::{Expander, Result};
@@ -184,7 +185,35 @@ impl Expander<'_> {
         if self.uniform_constant(&mask).is_some_and(|bits| bits != 0) {
             return Ok(None);
         }
-        Ok(Some(self.parts_of(&mask, count)?))
+        let parts = self.parts_of(&mask, count)?;
+        if !matches!(mask, Expanded::Pack(_)) || count == 1 {
+            return Ok(Some(parts));
+        }
+        let copies = self.equal_registers(self.tile.dfg.insts[inst].args[index])?;
+        let first: Vec<u16> = (0..count as u16).map(|reg| reg & !copies).collect();
+        Ok(Some(parts.select(&first)))
+    }
+
+    /// The bits of a register's number that change nothing of what it holds, as runs along a dimension are proved to be equal. That is
+    /// asked of values of which the registers do not show it, such as what went through memory to another layout.
+    fn equal_registers(&self, value: Value) -> Result<u16> {
+        let ty = self.tile.dfg.ty(value);
+        let info = self.axis().info(value);
+        let is_equal = |column: u32| {
+            let mut dims = (0..ty.shape.rank()).filter(|&dim| column & ty.shape.bit_mask(dim) != 0);
+            let (Some(dim), None) = (dims.next(), dims.next()) else {
+                return false;
+            };
+            let run = (column >> ty.shape.bit_offset(dim)).ilog2() + 1;
+            let constancy = &info.dim(dim).constancy;
+            self.axis().at_least(constancy, run as u8)
+        };
+        let columns = self.layout(ty)?.columns(HwDim::Register).iter();
+        let equal = columns
+            .enumerate()
+            .filter(|&(_, &column)| is_equal(column))
+            .map(|(bit, _)| 1 << bit);
+        Ok(equal.sum())
     }
 
     /// The elements for masked-off places; none for zero, which is what a load gives by itself.

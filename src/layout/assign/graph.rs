@@ -143,6 +143,12 @@ pub(super) struct Edge {
     pub depth: u32,
 }
 
+/// The shape that a broadcast makes a larger block of.
+pub(super) fn broadcast_of(func: &TileFunction, inst: Inst) -> Option<Shape> {
+    let data = &func.dfg.insts[inst];
+    (data.op == TileOp::Broadcast).then(|| func.dfg.ty(data.args[0]).shape)
+}
+
 /// The unit of the target for an instruction that multiplies matrices.
 fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUnit> {
     let data = &func.dfg.insts[inst];

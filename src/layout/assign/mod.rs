@@ -96,7 +96,9 @@ pub fn assign_layouts(
         sums: Sums::of_products(func, axis),
         pending: Vec::new(),
         num_warps: func.num_warps(),
-        splits: func.insts_with(TileOp::Split).next().is_some(),
+        pairs: [TileOp::Split, TileOp::Join]
+            .iter()
+            .any(|&op| func.insts_with(op).next().is_some()),
     };
     let is_diverse = choices.chance(60);
     if is_diverse {
@@ -135,9 +137,9 @@ struct Assignment {
     /// Nodes with a candidate that their neighbours have not heard of.
     pending: Vec<(Node, LayoutId)>,
     num_warps: u32,
-    /// Whether pairs are split, so that a layout which tells them apart by threads goes through a chain of copies. Elsewhere copies are
-    /// what rows of sums have by nature.
-    splits: bool,
+    /// Whether pairs are split or joined, so that a layout which tells them apart by threads goes through a chain of copies. Elsewhere
+    /// copies are what rows of sums have by nature.
+    pairs: bool,
 }
 
 impl Assignment {
@@ -176,7 +178,7 @@ impl Assignment {
             let registers = |id: LayoutId| self.pool[id].num_registers();
             let most = data.candidates.iter_mut().max_by_key(|id| registers(**id));
             let gives_way = |id: LayoutId| registers(id) >= EVICTED * registers(layout);
-            match most.filter(|most| self.splits && gives_way(**most)) {
+            match most.filter(|most| self.pairs && gives_way(**most)) {
                 Some(most) => *most = layout,
                 None => return,
             }
@@ -560,13 +562,15 @@ impl Assignment {
                 .map(|&l| views.view(&mut self.pool, l, LayoutStep::Need(edge.need)))
                 .collect();
             let access = self.accesses.get(&edge.from).filter(|_| from.loads_again);
-            let pool = &self.pool;
+            let smaller = from.inst.and_then(|inst| graph::broadcast_of(func, inst));
+            let pool = &mut self.pool;
             let loads: SmallVec<[Option<Cost>; MAX_CANDIDATES]> = needs
                 .iter()
                 .map(|&need| access.map(|access| cost::access(&pool[need], access)))
                 .collect();
             problem.add_edge(edge.from.as_u32(), edge.to.as_u32(), |i, j| {
-                let convert = views.conversion_cost(pool, outputs[i], needs[j], edge.elem_bits);
+                let both = [outputs[i], needs[j]];
+                let (convert, _) = views.broadcast_cost(pool, smaller, both, edge.elem_bits);
                 let cost = loads[j].map_or(convert, |load| load.min(convert));
                 cost.saturating_mul(weight)
             });

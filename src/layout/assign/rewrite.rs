@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::LayoutStats;
-use super::graph::{Graph, Need, Node};
+use super::graph::{Graph, Need, Node, broadcast_of};
 use super::views::{LayoutStep, Views};
 use crate::analysis::program::{ProgramOrder, WalkStep};
 use crate::ir::attrs::{Attr, AttrKind, Attrs, List, make};
@@ -42,7 +42,7 @@ pub(super) struct Rewriter<'a> {
     made: FxHashMap<(Value, LayoutId), Value>,
     /// Cheap instructions that stand for one layout already; more are copies.
     taken: EntitySet<Inst>,
-    /// For the result of a copy, the value it was copied from.
+    /// For the result of a copy or conversion, the value it was made of.
     origin: FxHashMap<Value, Value>,
     stats: LayoutStats,
 }
@@ -257,7 +257,7 @@ impl<'a> Rewriter<'a> {
         if ty.is_scalar() {
             return value;
         }
-        // The operands of a cheap instruction may have been replaced by copies for its first layout.
+        // The operands of an instruction may have been replaced by copies for its first layout.
         let value = self.origin.get(&value).copied().unwrap_or(value);
         if let Some(&made) = self.made.get(&(value, layout)) {
             return made;
@@ -273,6 +273,11 @@ impl<'a> Rewriter<'a> {
         let block = block.expect("a definition stands in a block around its uses");
         let inst = match definition {
             Some(inst) if cheap => self.compute(inst, layout),
+            Some(inst) if self.is_better_before(inst, layout) => {
+                // It stands where it is, for its own layout.
+                self.taken.insert(inst);
+                self.compute(inst, layout)
+            }
             _ => {
                 let mut data = InstData::new(TileOp::ConvertLayout, &[value]);
                 data.loc = definition.map_or_else(Default::default, |i| self.func.dfg.insts[i].loc);
@@ -284,7 +289,25 @@ impl<'a> Rewriter<'a> {
         self.lists[block].push(inst);
         let made = self.func.dfg.insts[inst].results[0];
         self.made.insert((value, layout), made);
+        if !cheap {
+            self.origin.insert(made, value);
+        }
         made
+    }
+
+    /// Whether an instruction only repeats or names anew the elements of its operand, and that is better converted.
+    fn is_better_before(&mut self, inst: Inst, layout: LayoutId) -> bool {
+        // Its operand has as many elements, and may have been converted already.
+        if self.func.dfg.insts[inst].op == TileOp::ExpandDims {
+            return true;
+        }
+        let ty = self.func.dfg.ty(self.func.dfg.insts[inst].results[0]);
+        let (Some(own), Some(shape)) = (ty.layout.expand(), broadcast_of(self.func, inst)) else {
+            return false;
+        };
+        let (pool, bits) = (&mut self.func.layouts, ty.elem.bits());
+        let both = [own, layout];
+        self.views.broadcast_cost(pool, Some(shape), both, bits).1
     }
 
     /// The cheap instruction, or a copy if it stands for another layout already, with a result in the layout.

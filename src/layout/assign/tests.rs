@@ -176,3 +176,43 @@ fn butterflies_hold_no_copies() {
         }
     }
 }
+
+#[test]
+fn a_row_changes_its_layout_before_it_is_repeated() {
+    // Rows that are loaded say which rows of a block are; it is read along them and written across.
+    let text = "kernel @k(v0: ptr<i32> {divisible = 16}, v1: ptr<f32> {divisible = 16}, v2: ptr<f32> {divisible = 16}) warps(4) {
+        block0:
+            v3 = arange {start = 0} : i32[64]
+            v4 = splat v0 : ptr<i32>[64]
+            v5 = addptr v4, v3 : ptr<i32>[64]
+            v6 = load v5 : i32[64]
+            v7 = const {value = 7} : i32[64]
+            v8 = icmp v6, v7 {ipred = slt} : i1[64]
+            v9 = expand_dims v8 {axis = 1} : i1[64,1]
+            v10 = broadcast v9 : i1[64,64]
+            v11 = expand_dims v3 {axis = 1} : i32[64,1]
+            v12 = broadcast v11 : i32[64,64]
+            v13 = expand_dims v3 {axis = 0} : i32[1,64]
+            v14 = broadcast v13 : i32[64,64]
+            v15 = const {value = 64} : i32[64,64]
+            v16 = imul v12, v15 : i32[64,64]
+            v17 = iadd v16, v14 : i32[64,64]
+            v18 = imul v14, v15 : i32[64,64]
+            v19 = iadd v18, v12 : i32[64,64]
+            v20 = splat v1 : ptr<f32>[64,64]
+            v21 = addptr v20, v17 : ptr<f32>[64,64]
+            v22 = load v21, v10 : f32[64,64]
+            v23 = splat v2 : ptr<f32>[64,64]
+            v24 = addptr v23, v19 : ptr<f32>[64,64]
+            store v24, v22, v10
+            return
+        }";
+    let func = parse_tile(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let (func, stats) = assign(func);
+    let shapes = all(&func, TileOp::ConvertLayout)
+        .into_iter()
+        .map(|inst| func.dfg.ty(func.dfg.insts[inst].results[0]).shape);
+    let largest = shapes.filter(|shape| shape.elements() == 64 * 64);
+    assert_eq!(largest.count(), 1, "the block alone, not its mask");
+    assert!(stats.bytes < 64 * 64 * 5);
+}

@@ -108,4 +108,23 @@ impl Views {
             .entry(key)
             .or_insert_with(|| cost::conversion(layouts(from), layouts(to), elem_bits))
     }
+
+    /// What converting a block costs that was broadcast from a smaller one of the shape, if there is such a one: itself, or that one with
+    /// another broadcast behind it. The flag says that the smaller one is better converted.
+    pub(super) fn broadcast_cost(
+        &mut self,
+        pool: &mut LayoutPool,
+        smaller: Option<Shape>,
+        [from, to]: [LayoutId; 2],
+        elem_bits: u32,
+    ) -> (Cost, bool) {
+        let whole = self.conversion_cost(pool, from, to, elem_bits);
+        let Some(shape) = smaller.filter(|_| whole > 1) else {
+            return (whole, false);
+        };
+        let need = LayoutStep::Need(Need::BeforeBroadcast(shape));
+        let (from, to) = (self.view(pool, from, need), self.view(pool, to, need));
+        let part = 1 + self.conversion_cost(pool, from, to, elem_bits);
+        (whole.min(part), part < whole)
+    }
 }

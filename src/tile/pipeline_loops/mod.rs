@@ -181,8 +181,6 @@ struct Load {
     ty: TileType,
     /// Bytes of a block.
     bytes: u32,
-    /// Elements beside each other that copies move together.
-    width: u32,
     way: Way,
 }
 
@@ -200,14 +198,13 @@ enum Way {
 }
 
 impl Load {
-    fn new(func: &TileFunction, inst: Inst, width: u32, way: Way) -> Load {
+    fn new(func: &TileFunction, inst: Inst, way: Way) -> Load {
         let ty = func.dfg.ty(func.dfg.insts[inst].results[0]);
         let bytes = ty.bytes();
         Load {
             inst,
             ty,
             bytes,
-            width,
             way,
         }
     }
@@ -275,12 +272,9 @@ fn plan(
         load.way == Way::Copied && !no_copies && a_copy_each <= load.bytes && finds_the_same(load)
     };
     // What meets sums, as scales do, is waited for at the end of an iteration, and by all of it in rings of hardly any bytes.
-    // Of elements with lines of their own some kernels of warpgroups gain (decays of linear attention, an H200: 562 and 486 us), and one loses
-    // by another layout of what it stores (experts in 8-bit floats: 384 and 543): they stay.
     let pays_beside = |load: &Load| {
-        let is_row = load.width > 1 || !is_for_warpgroup;
         let is_few = load.bytes <= a_copy_each;
-        load.way == Way::Copied && !no_copies && is_few && is_row && finds_the_same(load)
+        load.way == Way::Copied && !no_copies && is_few && finds_the_same(load)
     };
     let mut loads = Vec::new();
     let mut slice = Slice::new(func, body);
@@ -292,7 +286,7 @@ fn plan(
         let found = match load.op {
             TileOp::Load if is_asked => as_copy(func, axis, inst).filter(pays_asked),
             TileOp::Load if feeds => as_copy(func, axis, inst),
-            TileOp::TensorLoad if feeds => Some(Load::new(func, inst, 1, Way::Box)),
+            TileOp::TensorLoad if feeds => Some(Load::new(func, inst, Way::Box)),
             _ => None,
         };
         let Some(mut found) = found else {
@@ -492,7 +486,7 @@ fn as_copy(func: &TileFunction, axis: &Axis, inst: Inst) -> Option<Load> {
         true => Way::Staged,
         false => Way::Copied,
     };
-    Some(Load::new(func, inst, widest, way))
+    Some(Load::new(func, inst, way))
 }
 
 /// Whether copies can bring what is loaded, and zeros in place of what is masked off.
