@@ -7,7 +7,7 @@
 
 use super::shape::reshaped;
 use super::{Args, Builtin, Scope, prelude, rows};
-use crate::front::diagnostic::Code;
+use crate::front::diagnostic::{Code, Severity};
 use crate::front::lower::{Lower, Res, Stop};
 use crate::front::types::{DType, Ty, show};
 use crate::front::value::{Tensor, Value};
@@ -86,6 +86,7 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let a = operand(cx, args, "input", "trans_a")?;
     let b = operand(cx, args, "other", "trans_b")?;
     let dtype = operand_type(cx, args, a, b)?;
+    let precision = precision(cx, args, dtype)?;
     let shape = result_shape(cx, a, b)?;
     let acc = match args.get("acc") {
         Some(Value::Type(_)) => {
@@ -109,7 +110,7 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         acc,
         dtype,
         shape,
-        precision: precision(cx, args)?,
+        precision,
         imprecise,
     };
     build_dot(cx, &product)
@@ -244,7 +245,7 @@ fn accumulator<'m>(
     cx.cast(acc, Ty::Num(dtype), Rounding::Nearest)
 }
 
-fn precision<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<DotPrecision> {
+fn precision<'m>(cx: &mut Lower<'m>, args: &Args<'m>, dtype: DType) -> Res<DotPrecision> {
     if let Some(name) = cx.str_arg(args, "input_precision")? {
         let found = PRECISIONS.iter().find(|(known, _)| *known == &*name);
         return found.map(|(_, p)| *p).ok_or_else(|| {
@@ -253,6 +254,19 @@ fn precision<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<DotPrecision> {
             let names = PRECISIONS.map(|(name, _)| format!("\"{name}\""));
             d.help(format!("known are {}", names.join(", "))).into()
         });
+    }
+    // To Triton a number that is passed at launch is an object, and so true.
+    let is_known = args
+        .get("allow_tf32")
+        .is_none_or(|v| v.as_const().is_some());
+    if !is_known {
+        if dtype == DType::Float32 {
+            let message = "`allow_tf32` is known at launch alone; operands are rounded to tf32, whatever it is, as Triton does";
+            let d = cx.arg_error(args, "allow_tf32", Code::Suspicious, message.to_owned());
+            let d = d.help("a `tl.constexpr` parameter decides it");
+            cx.add(d.with_severity(Severity::Warning));
+        }
+        return Ok(DotPrecision::Tf32);
     }
     Ok(match cx.bool_arg(args, "allow_tf32", true)? {
         true => DotPrecision::Tf32,
