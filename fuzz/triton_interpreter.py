@@ -98,11 +98,12 @@ BF16, FP8, TF32 = "sums and products of bf16 are those of bits", "roundings to 8
 KNOWN = {
     ("batched_matmul", "*fp32"): TF32,
     ("thin_matmul", "*bf16"): BF16,
-    ("int4_matmul", "*fp32, *bf16"): BF16,
+    ("int4_matmul", "*bf16"): BF16,
     ("scaled_matmul", "*bf16, *fp8e5"): BF16,
     ("block_scaled_matmul", "*bf16, *fp8e5"): BF16,
     ("few_rows", "*bf16"): BF16,
     ("few_rows_by_last", "*bf16"): BF16,
+    ("few_rows_by_atomics", "*bf16"): BF16,
     ("gated", "*bf16"): BF16,
     ("varied", "*bf16"): BF16,
     ("quantize_blocks", "*fp8e5"): FP8,

@@ -30,8 +30,9 @@ def matrix(t, name):
     return t[name].double()
 
 
-def few(m, n, k, parts=(1,)):
-    """Few rows, in one part, or in several that the last program of a block adds up."""
+def few(m, n, k, parts=(1,), kernel="few_rows"):
+    """Few rows, in one part, or in several that the last program of a block adds up. Of `few_rows_by_last` and `few_rows_by_atomics` there
+    is a number of parts for each block, too, with which every multiprocessor has a program."""
     def expected(t):
         x, w = matrix(t, "x"), matrix(t, "weight")
         return {"out": near(x @ w.T, x.abs() @ w.abs().T, k, t["out"].dtype)}
@@ -44,14 +45,19 @@ def few(m, n, k, parts=(1,)):
     rows = [(64, 128, 4, 6), (32, 256, 4, 4), (64, 256, 4, 4), (64, 256, 4, 5), (64, 128, 4, 8), (64, 128, 4, 5), (64, 128, 4, 4), (128, 128, 8, 5),
             (128, 128, 4, 5), (64, 64, 4, 8), (64, 64, 4, 6), (128, 64, 8, 5), (128, 64, 8, 6)]
     if 1 not in parts:
-        rows = [(64, 128, 4, 6), (64, 256, 4, 4), (64, 128, 4, 5), (64, 64, 4, 6), (128, 64, 8, 5)]
+        rows = [(64, 128, 4, 6), (64, 256, 4, 4), (64, 128, 4, 5), (64, 64, 4, 6), (128, 64, 8, 5), (64, 128, 4, 4), (64, 64, 4, 8), (64, 64, 4, 4)]
     fits = [row for row in rows if 2 * (columns + row[0]) * row[1] * row[3] <= 220 << 10]
-    scratch = [] if 1 in parts else [B("parts", "fp32", (max(parts) * m, n), "poison"), B("counts", "i32", None, nothing)]
-    kernel = "few_rows_by_last" if scratch else "few_rows"
+    def of_row(bn, bk):
+        once = 132 // cdiv(n, bn)
+        return sorted({*parts, once} if once > 1 and 4 * once * bk <= k else parts)
+    chosen = [(columns, *row[:2], p, *row[2:]) for row in fits for p in (parts if kernel == "few_rows" else of_row(*row[:2]))]
+    most = max(row[3] for row in chosen)
+    counts = B("counts", "i32", None, nothing)
+    scratch = {"few_rows": [], "few_rows_by_last": [B("parts", "fp32", (most * m, n), "poison"), counts],
+               "few_rows_by_atomics": [B("sums", "fp32", (n, columns), "zero"), counts]}[kernel]
     return Case(f"{kernel} bf16 {m}x{n}x{k}", "thin.py", kernel, [B("out", "bf16", (m, n), "poison"), *scratch, B("x", "bf16", (m, k)),
                 B("weight", "bf16", (n, k)), N(m), N(n), N(k), C("BM"), C("BN"), C("BK"), C("PARTS")], lambda c: (cdiv(n, c["BN"]), c["PARTS"]),
-                configs(("BM", "BN", "BK", "PARTS"), [(columns, *row[:2], p, *row[2:]) for row in fits for p in parts]), expected, 2 * m * n * k, peer,
-                graph=True)
+                configs(("BM", "BN", "BK", "PARTS"), chosen), expected, 2 * m * n * k, peer, graph=True)
 
 
 def vector(n, k):
@@ -110,32 +116,25 @@ def block_scaled(m, n, k):
 
 
 def four_bits(m, n, k, group=128):
-    parts = 8
-
     def expected(t):
         import torch
         words = t["weight"].view(torch.int16).int().reshape(n, k // group, group // 4)
         numbers = torch.cat([words >> (4 * quarter) & 15 for quarter in range(4)], 2).reshape(n, k).double()
         spread = lambda name: matrix(t, name).T.repeat_interleave(group, 1)
         w, x = (numbers - spread("zeros")) * spread("scales"), matrix(t, "x")
-        return {summed: near(x @ w.T, x.abs() @ w.abs().T, k, torch.float32)}
-
-    def summed(t):
-        """The sum of all parts. A configuration writes as many as it has, the others stay NaN."""
-        out = t["out"].reshape(parts, m, n).double()
-        used = ~out[:, 0, 0].isnan()
-        return out[used].sum(0) if used.any() else out[0]
+        return {"out": near(x @ w.T, x.abs() @ w.abs().T, k, t["out"].dtype)}
 
     def peer(t):
         import torch
         w, out = torch.randn((n, k), device="cuda").half(), torch.empty((m, n), device="cuda").half()
         return lambda: torch.mm(t["x"], w.T, out=out)
-    return Case(f"int4 weights f16 {m}x{n}x{k}", "packed.py", "int4_matmul", [B("out", "fp32", (parts * m, n), "poison"), B("x", "fp16", (m, k)),
+    rows = [(16, 128, 4, 4, 3), (16, 128, 4, 4, 4), (16, 128, 6, 4, 4), (16, 128, 8, 4, 3), (16, 256, 8, 4, 3), (16, 64, 4, 4, 3), (16, 64, 4, 4, 2),
+            (16, 64, 8, 4, 3), (16, 128, 4, 8, 3)]
+    return Case(f"int4 weights f16 {m}x{n}x{k}", "packed.py", "int4_matmul", [B("out", "fp16", (m, n), "poison"),
+                B("parts", "fp32", (max(row[2] for row in rows) * n, 16), "poison"), B("counts", "i32", None, nothing), B("x", "fp16", (m, k)),
                 B("weight", "u16", (n, k // 4)), B("scales", "fp16", (k // group, n), small), B("zeros", "u8", (k // group, n), below_16), N(m),
                 N(n), N(k), C(group), C("BM"), C("BN"), C("PARTS")], lambda c: (cdiv(n, c["BN"]), c["PARTS"]),
-                configs(("BM", "BN", "PARTS"), [(16, 128, 4, 4, 3), (16, 128, 4, 4, 4), (16, 128, 6, 4, 4), (16, 256, 8, 4, 3), (16, 64, 4, 4, 3), (16, 64, 4, 4, 2), (16, 64, 8, 4, 3),
-                                                (16, 128, 4, 8, 3)]),
-                expected, 2 * m * n * k, peer, graph=True)
+                configs(("BM", "BN", "PARTS"), rows), expected, 2 * m * n * k, peer, graph=True)
 
 
 def weights(m, n, k, dtype, transposed=False, group=128):
@@ -406,7 +405,8 @@ def few_rows():
         for m in (8, 16, 32, 64, 128):
             yield few(m, n, k)
             if n < 64 * 132:
-                yield few(m, n, k, (2, 4, 8, 16))
+                yield few(m, n, k, (2, 4, 8, 16), "few_rows_by_last")
+                yield few(m, n, k, (4, 8, 16), "few_rows_by_atomics")
             if m >= 64:
                 case = few_by_matmul(m, n, k)
                 case.name = f"few_rows_by_matmul bf16 {m}x{n}x{k}, b n x k"

@@ -2,7 +2,8 @@
 
 weight is N x K/4 words of 16 bits. In each group of G elements of a row, bits 4q to 4q + 3 of word j are element j + q G/4, so that
 every quarter of the words meets neighbours of x. scales (of the type of x), and zeros (whole numbers, bytes) are K/G x N. x is M x K of f16 or
-bf16, out PARTS x M x N: each part is the product of a part of K, `sum_parts` (thin.py) adds them. M is at most BM.
+bf16, out M x N, M at most BM. PARTS programs share a block: every one of them sums a part of K into `parts` (PARTS x N x BM, f32), and the
+last to come adds these up, always in the same order. `counts` has a zero for each block, before and after. With PARTS = 1 neither is read.
 """
 import triton
 import triton.language as tl
@@ -17,7 +18,27 @@ def lifted(bits, dtype: tl.constexpr):
 
 
 @triton.jit
-def int4_matmul(out, x, weight, scales, zeros, M, N, K, G: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PARTS: tl.constexpr):
+def finish(out, parts, counts, acc, n, m, N, M, BM: tl.constexpr, PARTS: tl.constexpr):
+    # Stores a block of the product, which has the rows of the weights as its rows.
+    inside = (n[:, None] < N) & (m[None, :] < M)
+    out += m[None, :] * N + n[:, None]
+    if PARTS == 1:
+        tl.store(out, acc.to(out.dtype.element_ty), mask=inside)
+    else:
+        shares = parts + n[:, None] * BM + m[None, :]
+        tl.store(shares + tl.program_id(1) * N * BM, acc, mask=inside)
+        tl.debug_barrier()
+        count = counts + tl.program_id(0)
+        if tl.atomic_add(count, 1) == PARTS - 1:
+            total = tl.zeros_like(acc)
+            for i in tl.static_range(PARTS):
+                total += tl.load(shares + i * N * BM, mask=inside, other=0.0)
+            tl.store(out, total.to(out.dtype.element_ty), mask=inside)
+            tl.store(count, 0)
+
+
+@triton.jit
+def int4_matmul(out, parts, counts, x, weight, scales, zeros, M, N, K, G: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PARTS: tl.constexpr):
     # x @ ((weight - zeros) * scales).T. The weights are the left operand: they stay in registers from their words to the matrix unit, as
     # whole numbers. Scales meet the sums of a group, of which there are fewer. In the mantissa of f16 there is room for four bits that
     # stand four higher, so that one shift serves two numbers; they are sixteen times as large, and so are their sums.
@@ -49,12 +70,11 @@ def int4_matmul(out, x, weight, scales, zeros, M, N, K, G: tl.constexpr, BM: tl.
             upper = pair & 0xF0 if dtype == tl.float16 else (pair >> 4) & 15
             high = tl.dot(lifted(upper, dtype) - zero_high, tl.load(at + G // 4), high)
         acc += (low + high * (1.0 / higher)) * scale[:, None]
-    at = out + (part * M + m)[None, :] * N + n[:, None]
-    tl.store(at, acc.to(out.dtype.element_ty), mask=(m[None, :] < M) & (n[:, None] < N))
+    finish(out, parts, counts, acc, n, m, N, M, BM, PARTS)
 
 
 @triton.jit
-def table4_matmul(out, x, weight, scales, table, M, N, K, G: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PARTS: tl.constexpr):
+def table4_matmul(out, parts, counts, x, weight, scales, table, M, N, K, G: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PARTS: tl.constexpr):
     # The same where four bits are the number of an entry of a table, such as those of fp4 (e2m1) or nf4.
     part = tl.program_id(1)
     m = tl.arange(0, BM)
@@ -74,10 +94,9 @@ def table4_matmul(out, x, weight, scales, table, M, N, K, G: tl.constexpr, BM: t
             w = tl.load(table + ((words >> (4 * quarter)) & 15))
             of_group = tl.dot(w, tl.load(columns + start + quarter * (G // 4)), of_group)
         acc += of_group * scale[:, None]
-    at = out + (part * M + m)[None, :] * N + n[:, None]
-    tl.store(at, acc.to(out.dtype.element_ty), mask=(m[None, :] < M) & (n[:, None] < N))
+    finish(out, parts, counts, acc, n, m, N, M, BM, PARTS)
 
 
-# run: int4_matmul "*fp16, *fp16, *u16, *fp16, *u8, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison x=f16[640] normal(1) weight=i16[3200] uniform(2,-32768,32767) scales=f16[200] uniform(3,0.1,1) zeros=i8[200] uniform(4,0,15) M=5 N=100 K=128
-# run: int4_matmul "*fp32, *bf16, *u16, *bf16, *u8, i32, i32, i32, 64, 16, 64, 2" : grid(2,2) out=f32[1000] poison x=bf16[640] normal(1) weight=i16[3200] uniform(2,-32768,32767) scales=bf16[200] uniform(3,0.1,1) zeros=i8[200] uniform(4,0,15) M=5 N=100 K=128
-# run: table4_matmul "*fp16, *fp16, *u16, *fp16, *fp16, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison x=f16[640] normal(1) weight=i16[3200] uniform(2,-32768,32767) scales=f16[200] uniform(3,0.1,1) table=f16[16] [0,0.5,1,1.5,2,3,4,6,-0,-0.5,-1,-1.5,-2,-3,-4,-6] M=5 N=100 K=128
+# run: int4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *fp16, *u8, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison parts=f32[1] poison counts=i32[1] zeros x=f16[640] normal(1) weight=i16[3200] uniform(2,-32768,32767) scales=f16[200] uniform(3,0.1,1) zeros=i8[200] uniform(4,0,15) M=5 N=100 K=128
+# run: int4_matmul "*bf16, *fp32, *i32, *bf16, *u16, *bf16, *u8, i32, i32, i32, 64, 16, 64, 2" : grid(2,2) out=bf16[500] poison parts=f32[3200] poison counts=i32[2] zeros x=bf16[640] normal(1) weight=i16[3200] uniform(2,-32768,32767) scales=bf16[200] uniform(3,0.1,1) zeros=i8[200] uniform(4,0,15) M=5 N=100 K=128
+# run: table4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *fp16, *fp16, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison parts=f32[1] poison counts=i32[1] zeros x=f16[640] normal(1) weight=i16[3200] uniform(2,-32768,32767) scales=f16[200] uniform(3,0.1,1) table=f16[16] [0,0.5,1,1.5,2,3,4,6,-0,-0.5,-1,-1.5,-2,-3,-4,-6] M=5 N=100 K=128

@@ -68,6 +68,26 @@ def few_rows_by_last(out, parts, counts, x, weight, M, N, K, BM: tl.constexpr, B
 
 
 @triton.jit
+def few_rows_by_atomics(out, sums, counts, x, weight, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr):
+    # The same where shares are added as they come, in any order: each program adds its own to `sums` (N x BM), and the last one stores what
+    # came of it. That is less to do for the last one where there are many parts. Sums and counts are zero before and after.
+    part = tl.program_id(1)
+    m = tl.arange(0, BM)
+    n = tl.program_id(0) * BN + tl.arange(0, BN)
+    acc = share(x, weight, M, N, K, m, n, part, BM, BN, BK, PARTS)
+    inside = (n[:, None] < N) & (m[None, :] < M)
+    at = sums + n[:, None] * BM + m[None, :]
+    tl.atomic_add(at, acc, mask=inside, sem="relaxed")
+    tl.debug_barrier()
+    count = counts + tl.program_id(0)
+    if tl.atomic_add(count, 1) == PARTS - 1:
+        acc = tl.load(at, mask=inside, other=0.0, cache_modifier=".cg")
+        tl.store(at, tl.zeros_like(acc), mask=inside)
+        tl.store(out + m[None, :] * N + n[:, None], acc.to(out.dtype.element_ty), mask=inside)
+        tl.store(count, 0)
+
+
+@triton.jit
 def sum_parts(out, parts, n, PARTS: tl.constexpr, BLOCK: tl.constexpr):
     # Adds the shares that `few_rows` wrote, always in the same order.
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -81,4 +101,5 @@ def sum_parts(out, parts, n, PARTS: tl.constexpr, BLOCK: tl.constexpr):
 # run: few_rows "*bf16, *bf16, *bf16, i32, i32, i32, 16, 64, 32, 1" : grid(2) out=bf16[500] poison x=bf16[400] normal(1) weight=bf16[8000] normal(2) M=5 N=100 K=80
 # run: few_rows "*fp32, *fp16, *fp16, i32, i32, i32, 16, 64, 32, 3" : grid(2,3) out=f32[1500] poison x=f16[400] normal(1) weight=f16[8000] normal(2) M=5 N=100 K=80
 # run: few_rows_by_last "*bf16, *fp32, *i32, *bf16, *bf16, i32, i32, i32, 16, 64, 32, 3" : grid(2,3) out=bf16[500] poison parts=f32[1500] poison counts=i32[2] zeros x=bf16[400] normal(1) weight=bf16[8000] normal(2) M=5 N=100 K=80
+# run: few_rows_by_atomics "*bf16, *fp32, *i32, *bf16, *bf16, i32, i32, i32, 16, 64, 32, 3" : grid(2,3) out=bf16[500] poison sums=f32[1600] zeros counts=i32[2] zeros x=bf16[400] normal(1) weight=bf16[8000] normal(2) M=5 N=100 K=80
 # run: sum_parts "*fp16, *fp32, i32, 3, 64" : grid(2) out=f16[100] poison parts=f32[300] normal(1) n=100

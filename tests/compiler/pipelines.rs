@@ -729,8 +729,7 @@ fn computed_operands_are_in_registers_if_there_are_enough() {
 fn small_boxes_do_not_come_alone() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/packed.py");
     let text = std::fs::read_to_string(path).expect("the examples are there");
-    let signature =
-        "*fp32:16, *fp16:16, *u16:16, *fp16:16, *u8:16, i32:16, i32:16, i32:16, 128, 16, 64, 4";
+    let signature = "*fp16:16, *fp32:16, *i32:16, *fp16:16, *u16:16, *fp16:16, *u8:16, i32:16, i32:16, i32:16, 128, 16, 64, 4";
     let ptx = on_hopper((path, &text), "int4_matmul", signature, (4, 3));
     assert!(!ptx.contains("mbarrier::complete_tx"));
 }

@@ -167,7 +167,7 @@ const HARMLESS: &[Harmless] = &[
         "word_weights",
         "fence.proxy.async.shared::cta",
         1,
-        "behind the last product the unit reads nothing",
+        BEHIND,
     ),
     (
         Some(Target::SM_90A),
@@ -260,6 +260,30 @@ const HARMLESS: &[Harmless] = &[
         1,
         OVER,
     ),
+    (None, "few_rows_by_atomics", "bar.sync", 1, ORDERLESS),
+    (None, "few_rows_by_atomics", "bar.warp.sync", 1, IN_FRONT),
+    (
+        Some(Target::SM_90A),
+        "few_rows_by_atomics",
+        "bar.sync",
+        1,
+        TOGETHER,
+    ),
+    (
+        Some(Target::SM_90A),
+        "few_rows_by_atomics",
+        "fence.proxy.async.shared::cta",
+        1,
+        OVER,
+    ),
+    (None, "int4_matmul", "bar.warp.sync", 1, IN_FRONT),
+    (
+        Some(Target::SM_90A),
+        "int4_matmul",
+        "fence.proxy.async.shared::cta",
+        1,
+        BEHIND,
+    ),
     (Some(Target::SM_90A), "forward", "bar.sync", 5, TOGETHER),
     (Some(Target::SM_90A), "matmul", "bar.sync", 2, TOGETHER),
 ];
@@ -273,6 +297,8 @@ const BESIDE: &str =
     "of the fences for barriers and for data, side by side, either covers the barrier";
 const CHAINED: &str = "the next product adds to the same sum and reads other registers, and a wait behind it is for both";
 const FENCED: &str = "what the product reads in registers was there at the fence before";
+const BEHIND: &str = "behind the last product the unit reads nothing";
+const ORDERLESS: &str = "programs are executed one after the other here: what they add is there when the last one reads it";
 const OVER: &str = "no box comes any more";
 const TOGETHER: &str = "the only four warps have waited for a product that all of them compute";
 

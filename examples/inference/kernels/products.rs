@@ -7,6 +7,9 @@ use super::{
     Error, Kernels, MULTIPROCESSORS, by_blocks, expect, expect_multiple, product, size, sum_type,
 };
 
+/// Fewest rows of weights in a block of four bits.
+const LEAST_ROWS: usize = 64;
+
 /// Scales of a product of numbers of eight bits.
 #[derive(Clone, Copy)]
 pub(crate) enum Scales<'a> {
@@ -230,15 +233,16 @@ impl Kernels {
         });
         let grid = |c: Constants<'_>| Some([(n as u32).div_ceil(c.int("BN")?), parts as u32, 1]);
         let key = ["M", "N", "K"];
-        let of = (weight.words, weight.scales, weight.zeros);
-        if parts == 1 {
-            let args = (out, x, of.0, of.1, of.2, rows, columns, depth);
-            return self.launch(stream, &kernel, configs.to_vec(), &key, &grid, args);
-        }
-        let shares = Buffer::<f32>::new(&self.device, parts * m * n)?;
-        let args = (&shares, x, of.0, of.1, of.2, rows, columns, depth);
-        self.launch(stream, &kernel, configs.to_vec(), &key, &grid, args)?;
-        self.sum_parts(stream, out, &shares, parts, m * n)
+        // Those that share a block leave its count as they found it.
+        let shares = if parts == 1 { 1 } else { parts * n * bm };
+        let shares = Buffer::<f32>::new(&self.device, shares)?;
+        let counts = Buffer::<i32>::new(&self.device, n.div_ceil(LEAST_ROWS))?;
+        counts.fill(stream, 0)?;
+        let (words, scales, zeros) = (weight.words, weight.scales, weight.zeros);
+        let args = (
+            out, &shares, &counts, x, words, scales, zeros, rows, columns, depth,
+        );
+        self.launch(stream, &kernel, configs.to_vec(), &key, &grid, args)
     }
 
     /// Adds the parts of a product, in their order.
