@@ -164,6 +164,7 @@ impl<'a> Rewriter<'a> {
             self.lists[block].push(copy);
             let made = self.func.dfg.insts[copy].results[0];
             self.made.insert((result, layout), made);
+            self.origin.insert(made, result);
         }
     }
 
@@ -297,6 +298,15 @@ impl<'a> Rewriter<'a> {
 
     /// Whether an instruction only repeats or names anew the elements of its operand, and that is better converted.
     fn is_better_before(&mut self, inst: Inst, layout: LayoutId) -> bool {
+        // What was made here stands in no block yet.
+        let stands = |&arg: &Value| {
+            let arg = self.origin.get(&arg).copied().unwrap_or(arg);
+            let def = self.func.dfg.def_inst(arg);
+            def.is_none_or(|def| self.func.order.block_of(def).is_some())
+        };
+        if !self.func.dfg.insts[inst].args.iter().all(stands) {
+            return false;
+        }
         // Its operand has as many elements, and may have been converted already.
         if self.func.dfg.insts[inst].op == TileOp::ExpandDims {
             return true;
