@@ -40,9 +40,9 @@ pub(super) struct Rewriter<'a> {
     views: Views,
     lists: SecondaryMap<Block, Vec<Inst>>,
     made: FxHashMap<(Value, LayoutId), Value>,
-    /// Cheap instructions that stand for one layout already; more are copies.
+    /// Instructions that stand for one layout already; more are copies.
     taken: EntitySet<Inst>,
-    /// For the result of a copy or conversion, the value it was made of.
+    /// For all that is made here and stands in no block until the walk ends: the value of the function that it stands for.
     origin: FxHashMap<Value, Value>,
     stats: LayoutStats,
 }
@@ -298,15 +298,6 @@ impl<'a> Rewriter<'a> {
 
     /// Whether an instruction only repeats or names anew the elements of its operand, and that is better converted.
     fn is_better_before(&mut self, inst: Inst, layout: LayoutId) -> bool {
-        // What was made here stands in no block yet.
-        let stands = |&arg: &Value| {
-            let arg = self.origin.get(&arg).copied().unwrap_or(arg);
-            let def = self.func.dfg.def_inst(arg);
-            def.is_none_or(|def| self.func.order.block_of(def).is_some())
-        };
-        if !self.func.dfg.insts[inst].args.iter().all(stands) {
-            return false;
-        }
         // Its operand has as many elements, and may have been converted already.
         if self.func.dfg.insts[inst].op == TileOp::ExpandDims {
             return true;
@@ -320,7 +311,7 @@ impl<'a> Rewriter<'a> {
         self.views.broadcast_cost(pool, Some(shape), both, bits).1
     }
 
-    /// The cheap instruction, or a copy if it stands for another layout already, with a result in the layout.
+    /// The instruction, or a copy if it stands for another layout already, with a result in the layout.
     fn compute(&mut self, inst: Inst, layout: LayoutId) -> Inst {
         let need = LayoutStep::Need(self.graph.need(self.func, inst, 0));
         let wanted = self.views.view(&mut self.func.layouts, layout, need);
