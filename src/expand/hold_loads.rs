@@ -25,7 +25,8 @@ const FEWEST_BYTES: u32 = 128;
 /// Most bytes for each register that a thread may have, of 4 bytes: what is held and what is computed of it share them.
 const MOST_BYTES: u32 = 3;
 
-/// Loads of a block of instructions, nothing of which was read yet.
+/// Loads of a block of instructions that are to be under way together. What is read in front of others of them counts on: it is read
+/// while these are under way.
 #[derive(Default)]
 pub(super) struct LoadsInFlight {
     values: SmallVec<[Value; 8]>,

@@ -189,8 +189,8 @@ impl Expander<'_> {
         if !matches!(mask, Expanded::Pack(_)) || count == 1 {
             return Ok(Some(parts));
         }
-        let copies = self.equal_registers(self.tile.dfg.insts[inst].args[index])?;
-        let first: Vec<u16> = (0..count as u16).map(|reg| reg & !copies).collect();
+        let equal = self.equal_registers(self.tile.dfg.insts[inst].args[index])?;
+        let first: Vec<u16> = (0..count as u16).map(|reg| reg & !equal).collect();
         Ok(Some(parts.select(&first)))
     }
 

@@ -7,9 +7,6 @@ use super::{
     Error, Kernels, MULTIPROCESSORS, by_blocks, expect, expect_multiple, product, size, sum_type,
 };
 
-/// Fewest rows of weights in a block of four bits.
-const LEAST_ROWS: usize = 64;
-
 /// Scales of a product of numbers of eight bits.
 #[derive(Clone, Copy)]
 pub(crate) enum Scales<'a> {
@@ -227,6 +224,9 @@ impl Kernels {
         let kernel = kernel.constant("PARTS", parts as u32)?;
         let bm = m.next_power_of_two().max(16);
         let configs = [(128, 4, 3), (64, 4, 3), (128, 8, 3)];
+        let least_rows = configs
+            .iter()
+            .fold(usize::MAX, |least, &(bn, ..)| least.min(bn as usize));
         let configs = configs.map(|(bn, warps, stages): (u32, _, _)| {
             let config = Config::new().constant("BM", bm as u32).constant("BN", bn);
             config.warps(warps).stages(stages)
@@ -236,7 +236,7 @@ impl Kernels {
         // Those that share a block leave its count as they found it.
         let shares = if parts == 1 { 1 } else { parts * n * bm };
         let shares = Buffer::<f32>::new(&self.device, shares)?;
-        let counts = Buffer::<i32>::new(&self.device, n.div_ceil(LEAST_ROWS))?;
+        let counts = Buffer::<i32>::new(&self.device, n.div_ceil(least_rows))?;
         counts.fill(stream, 0)?;
         let (words, scales, zeros) = (weight.words, weight.scales, weight.zeros);
         let args = (
