@@ -149,7 +149,7 @@ impl Writer<'_> {
         }
         self.text.out += &format!("\n)\n.reqntid {}, 1, 1\n", func.cta_threads());
         let bound = match self.options.max_registers {
-            Some(most) => Some(RegisterBound::at_most(most, func.cta_threads())),
+            Some(most) => Some(RegisterBound::at_most(most, func)),
             None => {
                 let Stats {
                     predicted_registers,

@@ -47,8 +47,11 @@ const FOUND: u32 = 8;
 /// derivative takes 1.1 times as long as with six.
 const ENOUGH_WARPS: u32 = 20;
 
-/// Warps of a multiprocessor beyond which CTAs of warpgroups are left to the assembler, which refuses some that are to do with 32 registers
-/// (C7602).
+/// Registers that the assembler wants beside the sums of a product by a warpgroup, or it refuses the kernel (C7602). Found by telling ptxas 13.0
+/// of fewer, for sums of 4 to 128 registers, of f16 and f32.
+const BESIDE_SUMS: u32 = 26;
+
+/// Warps of a multiprocessor beyond which CTAs of warpgroups are left to the assembler.
 const MANY_WARPS: u32 = 24;
 
 /// Warps of a multiprocessor for which warpgroups are not asked to do with fewer registers: with three CTAs of four warps, which have 168
@@ -77,10 +80,11 @@ pub(super) enum RegisterBound {
 }
 
 impl RegisterBound {
-    /// The bound that was asked for. The assembler takes its word for it, and gives a kernel more registers than there are for its
-    /// threads, so that no launch succeeds.
-    pub(super) fn at_most(registers: u16, threads: u32) -> Self {
-        RegisterBound::Registers(u32::from(registers).min(Target::most_registers(threads)))
+    /// The bound that was asked for, or what products by warpgroups cannot do without. The assembler takes its word for it, and gives a
+    /// kernel more registers than there are for its threads, so that no launch succeeds.
+    pub(super) fn at_most(registers: u16, func: &ThreadFunction) -> Self {
+        let most = Target::most_registers(func.cta_threads());
+        RegisterBound::Registers(u32::from(registers).max(least(func)).min(most))
     }
 
     /// The bound for a kernel of which so many registers are predicted, and so many needed.
@@ -100,7 +104,13 @@ impl RegisterBound {
             // Kernels with roles are alone on their SMs, and so are those that have as many programs as there are SMs.
             let ctas = match func.producer().is_some() || walks_over_programs(func) {
                 true => 1,
-                false => of_warpgroups(threads, shared.unwrap_or(0), target, predicted, needed),
+                false => {
+                    let needed = [
+                        needed.max(least(func)),
+                        needed.saturating_sub(FOUND).max(least(func)),
+                    ];
+                    of_warpgroups(threads, shared.unwrap_or(0), target, predicted, needed)
+                }
             };
             return Some(RegisterBound::Ctas(ctas));
         }
@@ -148,8 +158,29 @@ impl RegisterBound {
     }
 }
 
-/// For how many CTAs products by warpgroups are to do with their registers.
-fn of_warpgroups(threads: u32, shared: u32, target: Target, predicted: u32, needed: u32) -> u32 {
+/// Registers that the assembler wants for the products by warpgroups; none without them.
+fn least(func: &ThreadFunction) -> u32 {
+    let insts = func.order.blocks.iter().flat_map(|&b| func.order.insts(b));
+    let data = insts.map(|&inst| &func.dfg.insts[inst]);
+    let asynchronous = data.filter(|data| {
+        data.unit()
+            .is_some_and(|unit| unit.info().when == When::UntilWait)
+    });
+    let sums = asynchronous
+        .flat_map(|data| &data.results)
+        .map(|&sum| func.dfg.ty(sum).registers());
+    sums.max().map_or(0, |sums| u32::from(sums) + BESIDE_SUMS)
+}
+
+/// For how many CTAs products by warpgroups are to do with the registers that are `needed`, and with what the assembler may find where it
+/// has to.
+fn of_warpgroups(
+    threads: u32,
+    shared: u32,
+    target: Target,
+    predicted: u32,
+    needed: [u32; 2],
+) -> u32 {
     let resident = |registers| {
         let usage = Usage {
             threads,
@@ -159,7 +190,8 @@ fn of_warpgroups(threads: u32, shared: u32, target: Target, predicted: u32, need
         target.resident(usage)
     };
     let ctas_of = |warps: u32| 32 * warps / threads.max(1);
-    let found = resident(needed.saturating_sub(FOUND)).min(ctas_of(ENOUGH_WARPS));
+    let [needed, found] = needed;
+    let found = resident(found).min(ctas_of(ENOUGH_WARPS));
     let ctas = resident(needed).min(ctas_of(MANY_WARPS)).max(found);
     match ctas > resident(predicted) && ctas * threads >= 32 * FEW_WARPS {
         true => ctas,
@@ -221,7 +253,7 @@ impl fmt::Display for RegisterBound {
 
 #[cfg(test)]
 mod tests {
-    use super::{RegisterBound, of_warpgroups};
+    use super::{FOUND, RegisterBound, of_warpgroups};
     use crate::settings::Target;
 
     /// What was measured: products with a gate and its derivative, a product with GELU, attention of 128 rows on four warps, whose
@@ -236,10 +268,11 @@ mod tests {
             (128, 24_576, 96, 96, 1),
             (128, 4_096, 140, 30, 6),
         ] {
+            let needed = [needed, needed - FOUND];
             let found = of_warpgroups(threads, shared, Target::SM_90A, predicted, needed);
             assert_eq!(
                 found, ctas,
-                "{predicted} registers predicted, {needed} needed"
+                "{predicted} registers predicted, {needed:?} needed"
             );
         }
     }
