@@ -3,7 +3,9 @@
 use super::rules::InstView;
 use super::{Selector, rules};
 use crate::ir::attrs::{Attr, Attrs, FloatPred, IntPred, NanRule, RedOp, Rounding};
+use crate::ir::dfg::Dfg;
 use crate::ir::entities::{Inst, Value};
+use crate::ir::level::Thread;
 use crate::ir::types::Elem;
 use crate::machine::inst::{Cmp, Kind, Modifier, Operand, OperandForm, Ptx, PtxType};
 use crate::regalloc::reg::{RegClass, RegView};
@@ -483,8 +485,7 @@ impl rules::Context for Selector<'_> {
 
     fn exponent(&mut self, value: Value) -> Option<u64> {
         let dfg = &self.func.dfg;
-        let data = &dfg.insts[dfg.def_inst(value)?];
-        let bits = *data.value()?;
+        let bits = number(dfg, value)?;
         let exponent = u64::from(bits.trailing_zeros());
         let is_positive = exponent + 1 < u64::from(dfg.ty(value).elem.bits());
         (bits.is_power_of_two() && 0 < exponent && is_positive).then_some(exponent)
@@ -500,9 +501,7 @@ impl rules::Context for Selector<'_> {
     }
 
     fn shift_of_halves(&mut self, value: Value) -> Option<u64> {
-        let dfg = &self.func.dfg;
-        let amount = *dfg.insts[dfg.def_inst(value)?].value()?;
-        (0 < amount && amount < 16).then_some(amount)
+        number(&self.func.dfg, value).filter(|amount| (1..16).contains(amount))
     }
 
     fn upper_of_halves(&mut self, n: u64) -> Operand {
@@ -513,19 +512,23 @@ impl rules::Context for Selector<'_> {
         Operand::Imm((0xffff >> n) * 0x1_0001)
     }
 
+    fn shift_to(&mut self, amount: Value, mask: Value) -> Option<u64> {
+        let (n, mask) = (self.shift_of_halves(amount)?, number(&self.func.dfg, mask)?);
+        (mask & !(0xffff << n) == 0).then_some(n)
+    }
+
+    fn shift_from(&mut self, amount: Value, mask: Value) -> Option<u64> {
+        let (n, mask) = (self.shift_of_halves(amount)?, number(&self.func.dfg, mask)?);
+        (mask & !(0xffff >> n) == 0).then_some(n)
+    }
+
     fn are_numbers(&mut self, a: Value, b: Value) -> bool {
         let dfg = &self.func.dfg;
-        let is_one = |value| {
-            let inst = dfg.def_inst(value);
-            inst.is_some_and(|inst| dfg.insts[inst].value().is_some())
-        };
-        is_one(a) && is_one(b)
+        number(dfg, a).is_some() && number(dfg, b).is_some()
     }
 
     fn is_number(&mut self, value: Value, bits: u64) -> bool {
-        let dfg = &self.func.dfg;
-        let inst = dfg.def_inst(value);
-        inst.is_some_and(|inst| dfg.insts[inst].value() == Some(&bits))
+        number(&self.func.dfg, value) == Some(bits)
     }
 
     fn is_i32(&mut self, value: Value) -> bool {
@@ -730,6 +733,11 @@ impl rules::Context for Selector<'_> {
         }
         sum
     }
+}
+
+/// The bits of a value that is a number, or one for each of its elements.
+fn number(dfg: &Dfg<Thread>, value: Value) -> Option<u64> {
+    dfg.insts[dfg.def_inst(value)?].value().copied()
 }
 
 impl Selector<'_> {

@@ -87,6 +87,7 @@ pub(super) fn check_all(batch: &mut Batch, random: &mut Random) {
     uniform(batch, random);
     recast(batch, random);
     joined_bits(batch, random);
+    shifted_bits(batch, random);
     shared_memory(batch, random);
 }
 
@@ -111,6 +112,46 @@ fn joined_bits(batch: &mut Batch, random: &mut Random) {
             },
         }
         .check(batch);
+    }
+}
+
+/// Bits of two halves that were shifted together: of each half alone, and such that the other half has shifted in.
+fn shifted_bits(batch: &mut Batch, random: &mut Random) {
+    let s = Scalar::I16;
+    let data = numbers(s, 2 * THREADS, random);
+    for (is_left, kept) in [
+        (true, 0x1f0),
+        (true, 0x1f8),
+        (false, 0xfff),
+        (false, 0x1fff),
+    ] {
+        for set in [None, Some(0x2004)] {
+            let moved = |x: u64| if is_left { x << 4 } else { x >> 4 };
+            let expected = data.iter().map(|&x| moved(x) & kept | set.unwrap_or(0));
+            Form {
+                name: format!("shifted_bits_{is_left}_{kept}_{}", set.is_some()),
+                inputs: vec![(s, data.clone())],
+                out: s,
+                expected: expected.collect(),
+                build: &|k, parts| {
+                    let each = k.const_bits(2, one(Scalar::I32));
+                    let i = k.imul(parts.tid, each);
+                    let x = load_pack(k, parts.pointers[0], i, s, 2);
+                    let [amount, kept] = [4, kept].map(|bits| k.const_bits(bits, pack(s, 2)));
+                    let moved = match is_left {
+                        true => k.shl(x, amount),
+                        false => k.ushr(x, amount),
+                    };
+                    let mut found = k.and(moved, kept);
+                    if let Some(set) = set {
+                        let set = k.const_bits(set, pack(s, 2));
+                        found = k.or(found, set);
+                    }
+                    store_pack(k, parts.pointers[1], i, s, 2, found);
+                },
+            }
+            .check(batch);
+        }
     }
 }
 
