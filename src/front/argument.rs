@@ -213,8 +213,16 @@ pub(crate) fn bind_parameters<'m>(
 pub(crate) fn constant_value<'m>(lower: &mut Lower<'m>, constant: &Constant) -> Res<Value<'m>> {
     match constant {
         Constant::Type(dtype) => Ok(Value::ty(Ty::Num(*dtype))),
-        Constant::Function(name) => match lower.index.names.get(name.as_str()) {
-            Some(Definition::Function(f)) => Ok(Value::Function(f)),
+        Constant::Function(name) => match lower.index.names.get_key_value(name.as_str()) {
+            Some((_, Definition::Function(f))) => Ok(Value::Function(f)),
+            // Imported, or another name of one.
+            Some((name, &definition)) => match lower.global(name, definition)? {
+                found @ (Value::Builtin(_) | Value::Function(_)) => Ok(found),
+                other => {
+                    let message = format!("`{name}` is no function but {}", other.describe());
+                    Err(lower.error(Code::Argument, message).into())
+                }
+            },
             _ if name.contains('.') => library_function(lower, name),
             _ => {
                 let message = format!("there is no function `{name}` in the file");

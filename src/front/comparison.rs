@@ -110,7 +110,7 @@ impl<'m> Lower<'m> {
                         }
                     }
                     (Value::Const(Const::Str(a)), Value::Const(Const::Str(b))) => b.contains(&**a),
-                    (Value::Const(Const::Str(a)), Value::Dict(dict)) => dict.contains_key(&**a),
+                    (key, Value::Dict(dict)) => dict.contains_key(&self.key_of(key)?),
                     _ => {
                         let message = format!("`in` looks into a tuple, found {}", b.describe());
                         return Err(self.error(Code::Type, message).into());

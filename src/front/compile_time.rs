@@ -80,7 +80,7 @@ impl<'m> Lower<'m> {
         d.help("write `(a < b) & (b < c)`").into()
     }
 
-    /// A dictionary whose keys are texts, or types and tuples of types, which stand for their texts.
+    /// A dictionary whose keys are texts, whole numbers, or types and tuples of types, which stand for their texts.
     pub(crate) fn dictionary(&mut self, e: &'m ExprDict) -> Res<Value<'m>> {
         let mut dict: IndexMap<String, Value<'m>> = IndexMap::new();
         for item in &e.items {
@@ -106,9 +106,15 @@ impl<'m> Lower<'m> {
             Value::Const(Const::Str(key)) => Ok(key.to_string()),
             Value::Tuple(types) if types.items.iter().all(is_type) => Ok(self.display(key)),
             key if is_type(key) => Ok(self.display(key)),
-            other => {
-                let found = other.describe();
-                let message = format!("the keys of a dictionary are texts, found {found}");
+            key => {
+                if let Some(number) = key.as_const().and_then(|c| constant::as_int(&c)) {
+                    // Apart from the text of its digits.
+                    return Ok(format!("#{number}"));
+                }
+                let found = key.describe();
+                let message = format!(
+                    "the keys of a dictionary are texts, whole numbers or types, found {found}"
+                );
                 Err(self.error(Code::Unsupported, message).into())
             }
         }

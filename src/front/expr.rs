@@ -296,11 +296,8 @@ impl<'m> Lower<'m> {
             Value::Tuple(_) => self.index_tuple(&value, &e.slice),
             Value::Dict(dict) => {
                 let key = self.eval(&e.slice)?;
-                let Value::Const(Const::Str(key)) = &key else {
-                    let message = format!("expected a name, found {}", key.describe());
-                    return Err(self.error(Code::Type, message).into());
-                };
-                dict.get(&**key).cloned().ok_or_else(|| {
+                let key = self.key_of(&key)?;
+                dict.get(&key).cloned().ok_or_else(|| {
                     let message = format!("there is no constant `{key}`");
                     let d = self.error(Code::Name, message);
                     d.help(format!("give it with -c {key}=VALUE")).into()

@@ -30,8 +30,10 @@ fn scope(path: &str) -> Option<Scope> {
     if path.contains("triton.language") || matches!(last, "tl" | "tl_math") {
         return Some(Scope::Language);
     }
-    if last == "triton_helpers" {
-        return Some(Scope::Inductor);
+    match last {
+        "triton_helpers" => return Some(Scope::Inductor),
+        "ragged_tma" => return Some(Scope::Ragged),
+        _ => {}
     }
     match first {
         "triton" => Some(Scope::Triton),
@@ -511,8 +513,11 @@ impl<'m> Lower<'m> {
             }
             value => self.find_attribute(value, name)?,
         };
-        // What a path leads to is a path if nobody knows it.
-        Ok(found.filter(|found| !matches!(found, Value::Path(_))))
+        // What a path leads to is a path if nobody knows it, or a member of an enumeration.
+        Ok(found.filter(|found| match found {
+            Value::Path(path) => library::is_member(&path.0),
+            _ => true,
+        }))
     }
 
     /// That the library has nothing of this path.
@@ -718,6 +723,7 @@ pub(crate) fn closest_of_library(path: &str) -> Option<String> {
         Scope::Libdevice => format!("libdevice.{found}"),
         Scope::Triton => format!("triton.{found}"),
         Scope::Inductor => format!("triton_helpers.{found}"),
+        Scope::Ragged => format!("ragged_tma.{found}"),
         _ => format!("tl.{found}"),
     })
 }

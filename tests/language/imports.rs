@@ -15,8 +15,13 @@ fn lowered(text: &str) -> Result<String, String> {
 
 /// The same of a file of this name.
 fn lowered_as(name: &str, text: &str) -> Result<String, String> {
+    lowered_for(name, "*fp32", text)
+}
+
+/// The same for arguments.
+fn lowered_for(name: &str, signature: &str, text: &str) -> Result<String, String> {
     let module = Module::parse(name, text).map_err(|e| e.to_string())?;
-    let args = parse_signature("*fp32").expect("it is one");
+    let args = parse_signature(signature).expect("it is one");
     let spec = Specialization::new(args, Target::SM_80);
     let lowered = module.lower(Some("k"), &spec);
     let lowered = lowered.map_err(|e| e.to_string())?;
@@ -66,6 +71,27 @@ fn files_of_a_text_are_found_by_their_paths() {
         let ir = ir.unwrap_or_else(|e| panic!("{imports} of {path}: {e}"));
         assert!(ir.contains("9.0"), "{imports} of {path}: {ir}");
     }
+}
+
+/// A function that is given may be one of another file, or have another name.
+#[test]
+fn functions_of_other_files_are_given() {
+    for (imports, given) in [
+        ("from .b import square", "@square"),
+        ("from .b import square as s", "@s"),
+        ("from .b import square\ns = square", "@s"),
+        ("from .b import *", "@square"),
+    ] {
+        let text = format!(
+            "import triton\nimport triton.language as tl\n{imports}\n\n@triton.jit\ndef k(x, f: tl.constexpr):\n    tl.store(x, f(3.0))\n#--- b.py\n{SQUARE}"
+        );
+        let ir = lowered_for("ops/a.py", &format!("*fp32, {given}"), &text);
+        let ir = ir.unwrap_or_else(|e| panic!("{imports}: {e}"));
+        assert!(ir.contains("9.0"), "{imports}: {ir}");
+    }
+    let text = kernel("N = 3", "3.0", "").replace("def k(x)", "def k(x, f: tl.constexpr)");
+    let error = lowered_for("a.py", "*fp32, @N", &text);
+    assert!(error.is_err_and(|e| e.contains("`N` is no function but")));
 }
 
 /// Lines about folders stand directly before the first file; elsewhere they are comments.

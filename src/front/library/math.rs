@@ -210,23 +210,33 @@ fn select<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     cx.select(&args.req("condition"), &args.req("x"), &args.req("y"))
 }
 
-/// What `propagate_nan` says; the library has no enumeration of its own, `tl.PropagateNan.ALL` is a path.
-fn nan_rule<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<NanRule> {
-    match args.get("propagate_nan") {
-        None => Ok(NanRule::Ignore),
-        Some(Value::Path(path)) if path.0.ends_with("PropagateNan.ALL") => Ok(NanRule::Propagate),
-        Some(Value::Path(path)) if path.0.ends_with("PropagateNan.NONE") => Ok(NanRule::Ignore),
-        Some(other) => {
-            let message = format!(
-                "`propagate_nan` is of tl.PropagateNan, found {}",
-                other.describe()
-            );
-            let d = cx.error(Code::Value, message);
-            Err(d
-                .help("it is tl.PropagateNan.ALL or tl.PropagateNan.NONE")
-                .into())
-        }
+/// What a member of `tl.PropagateNan` says; the library has no enumeration of its own, members are paths.
+pub(crate) fn nan_rule_of(path: &str) -> Option<NanRule> {
+    match path.rsplit_once("PropagateNan.")?.1 {
+        "ALL" => Some(NanRule::Propagate),
+        "NONE" => Some(NanRule::Ignore),
+        _ => None,
     }
+}
+
+/// What `propagate_nan` says.
+fn nan_rule<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<NanRule> {
+    let Some(given) = args.get("propagate_nan") else {
+        return Ok(NanRule::Ignore);
+    };
+    if let Value::Path(path) = given
+        && let Some(rule) = nan_rule_of(&path.0)
+    {
+        return Ok(rule);
+    }
+    let message = format!(
+        "`propagate_nan` is of tl.PropagateNan, found {}",
+        given.describe()
+    );
+    let d = cx.error(Code::Value, message);
+    Err(d
+        .help("it is tl.PropagateNan.ALL or tl.PropagateNan.NONE")
+        .into())
 }
 
 pub(super) fn min_max<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>> {

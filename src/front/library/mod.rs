@@ -3,7 +3,7 @@
 //! Each function is a row: a name, its parameters, and a function that makes it. The parameters are a text,
 //! `"required ... ; optional ... *rest"`, by which arguments are bound before the row's function runs, so that the
 //! latter finds every required one. What can be said in the language itself is a function of `prelude.py` or, for
-//! `libdevice` and `triton_helpers`, of `libdevice.py` and `inductor.py`. Adding to the library is adding one row or one such function.
+//! `libdevice`, `triton_helpers` and `ragged_tma`, of `libdevice.py`, `inductor.py` and `ragged.py`. Adding to the library is adding one row or one such function.
 
 mod args;
 mod atomic;
@@ -65,6 +65,8 @@ pub(crate) enum Scope {
     Libdevice,
     /// What PyTorch's compiler calls in the kernels it writes: `triton_helpers`.
     Inductor,
+    /// `triton.tools.ragged_tma`.
+    Ragged,
     /// `triton`.
     Triton,
     /// Python's built-in functions.
@@ -189,6 +191,11 @@ pub(crate) fn is_module(path: &str) -> bool {
 /// users.
 pub(crate) fn is_other(name: &str) -> bool {
     name.starts_with('_') || OTHERS.contains(&name)
+}
+
+/// Whether this is the path of a member of an enumeration.
+pub(crate) fn is_member(path: &str) -> bool {
+    math::nan_rule_of(path).is_some()
 }
 
 static BY_NAME: LazyLock<FxHashMap<(Scope, &'static str), &'static Builtin>> =

@@ -54,7 +54,9 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: constexpr = 10):
 
 @jit
 def philox(seed, c0, c1, c2, c3, n_rounds: constexpr = 10):
-    seed = to(to_tensor(seed), uint64)
+    seed = to_tensor(seed)
+    static_assert(seed.dtype.is_int(), "a seed of random numbers is an integer")
+    seed = to(seed, uint64)
     c0, c1, c2, c3 = to_tensor(c0), to_tensor(c1), to_tensor(c2), to_tensor(c3)
     if c0.dtype.primitive_bitwidth == 32:
         return philox_impl(

@@ -1,5 +1,5 @@
 //! The part of the library that is written in the language: `prelude.py`, `libdevice.py` and `bessel.py` for functions of libdevice,
-//! and `inductor.py` for what PyTorch's compiler calls. Each is parsed once.
+//! `inductor.py` for what PyTorch's compiler calls, and `ragged.py` for `triton.tools.ragged_tma`. Each is parsed once.
 
 use std::sync::LazyLock;
 
@@ -23,12 +23,16 @@ static LIBDEVICE: LazyLock<Option<ModModule>> = LazyLock::new(|| {
 static INDUCTOR: LazyLock<Option<ModModule>> =
     LazyLock::new(|| source::parse(include_str!("inductor.py")).ok());
 
-static INDICES: LazyLock<[(Scope, Index<'static>); 3]> = LazyLock::new(|| {
+static RAGGED: LazyLock<Option<ModModule>> =
+    LazyLock::new(|| source::parse(include_str!("ragged.py")).ok());
+
+static INDICES: LazyLock<[(Scope, Index<'static>); 4]> = LazyLock::new(|| {
     let index = |tree: &'static Option<ModModule>| tree.as_ref().map(Index::of_library);
     [
         (Scope::Language, index(&LANGUAGE).unwrap_or_default()),
         (Scope::Libdevice, index(&LIBDEVICE).unwrap_or_default()),
         (Scope::Inductor, index(&INDUCTOR).unwrap_or_default()),
+        (Scope::Ragged, index(&RAGGED).unwrap_or_default()),
     ]
 });
 
@@ -92,7 +96,8 @@ mod tests {
 
     #[test]
     fn they_parse_and_own_their_functions() {
-        assert!(LANGUAGE.is_some() && LIBDEVICE.is_some() && INDUCTOR.is_some());
+        assert!(LANGUAGE.is_some() && LIBDEVICE.is_some());
+        assert!(INDUCTOR.is_some() && RAGGED.is_some());
         assert!(find(Scope::Language, "softmax").is_some_and(owns));
         assert!(find(Scope::Libdevice, "sinpi").is_some_and(owns));
         assert!(find(Scope::Language, "sinpi").is_none());

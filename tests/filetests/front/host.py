@@ -4,6 +4,7 @@
 # run: python "*i32, *fp32" : grid(1) out=i32[8] poison x=f32[4] [0,-2,3,0] ; expect out = [14,0,1,1,0,2,0,4]
 # run: objects "*i32, Point(*i32, 3)" : grid(1) out=i32[4] poison p_at=i32[1] [7] ; expect out = [1,1,0,7]
 # run: types "*fp16, *i32" : grid(1) x=f16[4] [1,2,3,4] out=i32[4] poison ; expect out = [5,4,16,32]
+# run: tables "*i32, *bf16, 64" : grid(1) out=i32[4] poison x=bf16[1] poison ; expect out = [8,16,1,0]
 # error: wrong "*i32, i32"
 # error: wrong_types "*i32, i32"
 import math
@@ -12,6 +13,25 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
+
+
+@triton.constexpr_function
+def mantissa(dtype):
+    bits = {tl.float16: 11, tl.bfloat16: 8, (tl.float32, tl.float64): 0}
+    return bits[dtype] if dtype in bits else -1
+
+
+@triton.constexpr_function
+def rows(columns):
+    return {32: 8, 64: 16, "64": 24}[columns]
+
+
+@triton.jit
+def tables(out, x, COLUMNS: tl.constexpr):
+    tl.store(out, mantissa(x.dtype.element_ty))
+    tl.store(out + 1, rows(COLUMNS))
+    tl.store(out + 2, mantissa(tl.int8) == -1)
+    tl.store(out + 3, mantissa((tl.float32, tl.float64)))
 
 
 @triton.jit
@@ -157,165 +177,165 @@ def wrong_types(x, n):
     tl.store(x, tl.block_type(tl.int8, [4]).with_element_ty(None))
 # == error wrong "*i32, i32"
 # error[F12]: `math.exp` is for constants, found a scalar i32
-#    --> host.py:124:17
+#    --> host.py:144:17
 #     |
-# 124 |     tl.store(x, math.exp(n))
+# 144 |     tl.store(x, math.exp(n))
 #     |                 ^^^^^^^^^^^
 #     |
 # help: use tl.exp
 #
 # error[F12]: `math.floor` is for constants
-#    --> host.py:125:17
+#    --> host.py:145:17
 #     |
-# 125 |     tl.store(x, math.floor(n))
+# 145 |     tl.store(x, math.floor(n))
 #     |                 ^^^^^^^^^^^^^
 #     |
 # help: use tl.floor
 #
 # error[F20]: the number 1000000000000000019884624838656 does not fit into 64 bits
-#    --> host.py:126:5
+#    --> host.py:146:5
 #     |
-# 126 |     tl.store(x, math.floor(1e30))
+# 146 |     tl.store(x, math.floor(1e30))
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F13]: the base is no number above 0
-#    --> host.py:127:17
+#    --> host.py:147:17
 #     |
-# 127 |     tl.store(x, math.log(8, -2))
+# 147 |     tl.store(x, math.log(8, -2))
 #     |                 ^^^^^^^^^^^^^^^
 #
 # error[F10]: `math.prod` multiplies a tuple
-#    --> host.py:128:17
+#    --> host.py:148:17
 #     |
-# 128 |     tl.store(x, math.prod(n))
+# 148 |     tl.store(x, math.prod(n))
 #     |                 ^^^^^^^^^^^^
 #
 # error[F10]: `finfo` tells of floating-point types
-#    --> host.py:129:29
+#    --> host.py:149:29
 #     |
-# 129 |     tl.store(x, torch.finfo(tl.float8e4b15).max)
+# 149 |     tl.store(x, torch.finfo(tl.float8e4b15).max)
 #     |                             ^^^^^^^^^^^^^^
 #
 # error[F10]: `finfo` tells of floating-point types
-#    --> host.py:130:29
+#    --> host.py:150:29
 #     |
-# 130 |     tl.store(x, torch.finfo(torch.int8).max)
+# 150 |     tl.store(x, torch.finfo(torch.int8).max)
 #     |                             ^^^^^^^^^^
 #
 # error[F10]: `iinfo` tells of integers
-#    --> host.py:131:29
+#    --> host.py:151:29
 #     |
-# 131 |     tl.store(x, torch.iinfo(torch.float16).max)
+# 151 |     tl.store(x, torch.iinfo(torch.float16).max)
 #     |                             ^^^^^^^^^^^^^
 #
 # error[F20]: the number is too large
-#    --> host.py:132:17
+#    --> host.py:152:17
 #     |
-# 132 |     tl.store(x, triton.next_power_of_2(1 << 70))
+# 152 |     tl.store(x, triton.next_power_of_2(1 << 70))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F12]: `round` of Python is for constants
-#    --> host.py:133:17
+#    --> host.py:153:17
 #     |
-# 133 |     tl.store(x, round(n))
+# 153 |     tl.store(x, round(n))
 #     |                 ^^^^^^^^
 #     |
 # help: use libdevice.rint or tl.floor(x + 0.5)
 #
 # error[F10]: `sum` of Python adds a tuple
-#    --> host.py:134:17
+#    --> host.py:154:17
 #     |
-# 134 |     tl.store(x, sum(n))
+# 154 |     tl.store(x, sum(n))
 #     |                 ^^^^^^
 #     |
 # help: use tl.sum
 #
 # error[F09]: there is nothing to compare
-#    --> host.py:135:17
+#    --> host.py:155:17
 #     |
-# 135 |     tl.store(x, min())
+# 155 |     tl.store(x, min())
 #     |                 ^^^^^
 #
 # error[F10]: the constant 1 and the string "a" have no order
-#    --> host.py:136:17
+#    --> host.py:156:17
 #     |
-# 136 |     tl.store(x, max(1, "a"))
+# 156 |     tl.store(x, max(1, "a"))
 #     |                 ^^^^^^^^^^^
 #
 # error[F20]: "1.5" is no integer of base 10
-#    --> host.py:137:17
+#    --> host.py:157:17
 #     |
-# 137 |     tl.store(x, int("1.5"))
+# 157 |     tl.store(x, int("1.5"))
 #     |                 ^^^^^^^^^^
 #
 # error[F20]: nan is no integer
-#    --> host.py:138:17
+#    --> host.py:158:17
 #     |
-# 138 |     tl.store(x, int(float("nan")))
+# 158 |     tl.store(x, int(float("nan")))
 #     |                 ^^^^^^^^^^^^^^^^^
 #
 # error[F20]: None is no integer
-#    --> host.py:139:17
+#    --> host.py:159:17
 #     |
-# 139 |     tl.store(x, int(None))
+# 159 |     tl.store(x, int(None))
 #     |                 ^^^^^^^^^
 #
 # error[F20]: "a" is no number
-#    --> host.py:140:17
+#    --> host.py:160:17
 #     |
-# 140 |     tl.store(x, float("a"))
+# 160 |     tl.store(x, float("a"))
 #     |                 ^^^^^^^^^^
 #
 # error[F20]: None is no number
-#    --> host.py:141:17
+#    --> host.py:161:17
 #     |
-# 141 |     tl.store(x, float(None))
+# 161 |     tl.store(x, float(None))
 #     |                 ^^^^^^^^^^^
 #
 # error[F10]: a scalar i32 has no length
-#    --> host.py:142:17
+#    --> host.py:162:17
 #     |
-# 142 |     tl.store(x, len(n))
+# 162 |     tl.store(x, len(n))
 #     |                 ^^^^^^
 #
 # error[F10]: a scalar i32 is no tuple
-#    --> host.py:143:17
+#    --> host.py:163:17
 #     |
-# 143 |     tl.store(x, tuple(n))
+# 163 |     tl.store(x, tuple(n))
 #     |                 ^^^^^^^^
 # == error wrong_types "*i32, i32"
 # error[F06]: a scalar i32 has no attribute `get_int_max_value`
-#    --> host.py:152:19
+#    --> host.py:172:19
 #     |
-# 152 |     tl.store(x, n.get_int_max_value())
+# 172 |     tl.store(x, n.get_int_max_value())
 #     |                   ^^^^^^^^^^^^^^^^^
 #
 # error[F10]: fp32 is no integer
-#    --> host.py:153:17
+#    --> host.py:173:17
 #     |
-# 153 |     tl.store(x, tl.float32.get_int_min_value())
+# 173 |     tl.store(x, tl.float32.get_int_min_value())
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F20]: there is no integer of 24 bits
-#    --> host.py:154:17
+#    --> host.py:174:17
 #     |
-# 154 |     tl.store(x, tl.get_int_dtype(24, True))
+# 174 |     tl.store(x, tl.get_int_dtype(24, True))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F20]: there is no type of this name
-#    --> host.py:155:17
+#    --> host.py:175:17
 #     |
-# 155 |     tl.store(x, tl.dtype("float24"))
+# 175 |     tl.store(x, tl.dtype("float24"))
 #     |                 ^^^^^^^^^^^^^^^^^^^
 #
 # error[F10]: expected a type, found None
-#    --> host.py:156:17
+#    --> host.py:176:17
 #     |
-# 156 |     tl.store(x, tl.block_type(None, [4]))
+# 176 |     tl.store(x, tl.block_type(None, [4]))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F10]: expected a type, found None
-#    --> host.py:157:17
+#    --> host.py:177:17
 #     |
-# 157 |     tl.store(x, tl.block_type(tl.int8, [4]).with_element_ty(None))
+# 177 |     tl.store(x, tl.block_type(tl.int8, [4]).with_element_ty(None))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^

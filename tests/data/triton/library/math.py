@@ -96,7 +96,7 @@ def nan_rules(a, b, c, x, y):
     at = tl.arange(0, 8)
     v, w = tl.load(x + at), tl.load(y + at)
     tl.store(a + at, tl.maximum(v, w, propagate_nan=tl.PropagateNan.ALL))
-    tl.store(b + at, tl.minimum(v, w, propagate_nan=tl.PropagateNan.NONE))
+    tl.store(b + at, tl.minimum(v, w, propagate_nan=getattr(tl.PropagateNan, "NONE")))
     tl.store(c + at, tl.clamp(v, -2.0, 2.0, tl.PropagateNan.ALL))
 
 
