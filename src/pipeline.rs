@@ -77,6 +77,7 @@ use crate::tile::narrow_loads::narrow_loads;
 use crate::tile::nest_loops::nest_loops;
 use crate::tile::order_programs::{order_programs, uneven};
 use crate::tile::order_sums::order_sums;
+use crate::tile::orient_packs::orient_packs;
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
 use crate::tile::predicate_loads::predicate_loads;
 use crate::tile::promote::{Programs, Promotion, Refusal, promote};
@@ -396,6 +397,9 @@ fn clean_passes(
     eliminate_dead_code(func);
     watch.tile("eliminate_dead_code", func)?;
 
+    if orient_packs(func) > 0 {
+        watch.tile("orient_packs", func)?;
+    }
     if join_branches(func) > 0 {
         watch.tile("join_branches", func)?;
         clean_again(func);

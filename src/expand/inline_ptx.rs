@@ -1,6 +1,6 @@
 //! Expansion of inline PTX.
 
-use crate::ir::attrs::Attrs;
+use crate::ir::attrs::{AttrKind, Attrs};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::ThreadOp;
@@ -19,6 +19,21 @@ impl Expander<'_> {
             return bug("inline PTX without results");
         };
         let count = self.registers(first)?;
+        let results = self.inline_ptx(inst, count)?;
+        for ((&result, &ty), value) in data.results.iter().zip(&types).zip(results) {
+            self.values[result] = Some(if ty.is_scalar() {
+                Expanded::Uniform(value)
+            } else {
+                Expanded::Pack(value)
+            });
+        }
+        Ok(())
+    }
+
+    /// The results of the lines for so many registers.
+    pub(super) fn inline_ptx(&mut self, inst: Inst, count: usize) -> Result<Vec<Value>> {
+        let tile = self.tile;
+        let data = &tile.dfg.insts[inst];
         let pack = usize::from(data.pack().copied().unwrap_or(1));
         let padded = count.next_multiple_of(pack);
         let map: Vec<u32> = (0..padded).map(|i| (i % count) as u32).collect();
@@ -29,23 +44,22 @@ impl Expander<'_> {
                 self.rearrange(&[held], &map)
             })
             .collect::<Result<_>>()?;
-        let given: Vec<ThreadType> = types
+        let given: Vec<ThreadType> = data
+            .results
             .iter()
-            .map(|ty| ThreadType::pack(ty.elem, padded as u16))
+            .map(|&v| ThreadType::pack(tile.dfg.ty(v).elem, padded as u16))
             .collect();
         let mut new = InstData::new(ThreadOp::InlinePtx, &args);
-        new.attrs.extend(data.attrs.iter().cloned());
+        // Which elements these are is settled by layouts.
+        let attrs = data
+            .attrs
+            .iter()
+            .filter(|attr| attr.kind() != AttrKind::Axis);
+        new.attrs.extend(attrs.cloned());
         let new = self.b.inst(new, &given);
         let results = self.b.func().dfg.insts[new].results.clone();
         let kept: Vec<u32> = (0..count as u32).collect();
-        for ((&result, &ty), value) in data.results.iter().zip(&types).zip(results) {
-            let value = self.rearrange(&[value], &kept)?;
-            self.values[result] = Some(if ty.is_scalar() {
-                Expanded::Uniform(value)
-            } else {
-                Expanded::Pack(value)
-            });
-        }
-        Ok(())
+        let results = results.iter().map(|&value| self.rearrange(&[value], &kept));
+        results.collect()
     }
 }

@@ -293,6 +293,13 @@ impl Expander<'_> {
                     return Ok(results);
                 }
                 RegionStep::Do(data) if data.op == TileOp::Const => self.expand_const(inst)?,
+                RegionStep::Do(data) if data.op == TileOp::InlinePtx => {
+                    let made = self.inline_ptx(inst, count)?;
+                    for (&result, value) in data.results.iter().zip(made) {
+                        self.values[result] = Some(Expanded::Pack(value));
+                    }
+                    continue;
+                }
                 RegionStep::Do(data) => {
                     let elem = self.result_type(inst)?.elem;
                     self.elementwise(data, elem, count)?

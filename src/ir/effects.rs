@@ -253,6 +253,11 @@ impl<L: Level> InstData<L> {
         }
     }
 
+    /// Whether each element of the results is computed from those of the operands at the same place alone.
+    pub fn is_elementwise(&self) -> bool {
+        self.class() == OpClass::Elementwise && self.pack().is_none_or(|&pack| pack == 1)
+    }
+
     /// Whether the instruction may be removed, repeated and moved: it computes its results and does nothing else.
     pub fn is_pure(&self) -> bool {
         let unit = self.unit().map(|unit| unit.info());

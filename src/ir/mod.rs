@@ -64,8 +64,9 @@
 //!   the next one; an `acquire` without use of the result may be dropped.
 //!
 //! # Inline PTX
-//! `inline_ptx` runs lines of PTX once for each `pack` elements that a thread holds, in an unspecified order; which
-//! elements come together, and how often elements of which threads hold copies are computed, is unspecified too. Of
+//! `inline_ptx` runs lines of PTX once for each `pack` elements, in an unspecified order. These are neighbours along `axis` (the last
+//! dimension, if there is none); which others come together where that dimension has fewer elements, and how often elements of which
+//! threads hold copies are computed, is unspecified. In a reduction or scan the lines combine elements, if they are `pure`. Of
 //! scalars every thread computes its own: the lines must give all of them the same result. With `pure` the lines only
 //! compute their results from their operands and may be left out, repeated and moved; without it they keep their place
 //! among the accesses and barriers of the program. The texts are described in `inline_ptx`. The interpreter cannot

@@ -19,7 +19,6 @@ use smallvec::SmallVec;
 
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::InstData;
-use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
@@ -141,7 +140,7 @@ fn taken_apart(func: &ThreadFunction, fences: &[(Block, Inst)]) -> EntitySet<Ins
 
 /// Whether an op gives for each element of its operands one of its result.
 fn is_on_elements(func: &ThreadFunction, data: &InstData<Thread>) -> bool {
-    let is_op = data.class() == OpClass::Elementwise && data.is_pure() && data.results.len() == 1;
+    let is_op = data.is_elementwise() && data.is_pure() && data.results.len() == 1;
     is_op && data.op != ThreadOp::Rare && {
         let count = func.dfg.ty(data.results[0]).count;
         data.args.iter().all(|&arg| func.dfg.ty(arg).count == count)

@@ -33,6 +33,7 @@ pub mod narrow_loads;
 pub mod nest_loops;
 pub mod order_programs;
 pub mod order_sums;
+pub mod orient_packs;
 pub mod pipeline_loops;
 pub mod predicate_loads;
 pub mod promote;

@@ -129,7 +129,7 @@ pub(crate) fn combines<L: Level>(func: &Function<L>, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];
     let info = data.op.info();
     let mut values = data.args.iter().chain(&data.results);
-    info.is_pure() && is_elementwise(info.name) && values.all(|&v| func.dfg.ty(v).is_single())
+    data.is_pure() && is_elementwise(info.name) && values.all(|&v| func.dfg.ty(v).is_single())
 }
 
 /// V20.
@@ -140,7 +140,7 @@ fn check_reduce<L: Level>(func: &Function<L>, block: Block, errors: &mut Errors)
     for &inst in insts {
         let data = &func.dfg.insts[inst];
         let info = data.op.info();
-        if !info.is_pure() || !is_elementwise(info.name) {
+        if !data.is_pure() || !is_elementwise(info.name) {
             let message = format!(
                 "a reduction or scan combines single elements; `{}` cannot",
                 info.name

@@ -179,8 +179,9 @@ macro_rules! for_each_op {
                 Addptr "addptr" addptr(ptr: Value, offset: Value) {} {} [] AddPtr, Elementwise {again(1)};
 
                 /// The lines of `ptx` run for each `pack` elements, `$0`.. standing for registers of the results, then of the
-                /// operands, as `constraints` name them. With `pure` they do nothing else. See [`crate::ir`].
-                InlinePtx "inline_ptx" inline_ptx(xs: &[Value]) {ptx: String, constraints: String, pack: u8} {pure: Flag} [ty] InlinePtx, Foreign;
+                /// operands, as `constraints` name them. Those of a block are neighbours along `axis`, or along the last dimension; where
+                /// there are fewer, of any others. With `pure` they do nothing else. See [`crate::ir`].
+                InlinePtx "inline_ptx" inline_ptx(xs: &[Value]) {ptx: String, constraints: String, pack: u8} {axis: u8, pure: Flag} [ty] InlinePtx, Foreign;
 
                 /// Waits until the grids that this launch depends on have ended, so that what they wrote can be read. Nothing where
                 /// launches never overlap (before sm_90).

@@ -47,6 +47,8 @@ pub(super) struct NodeData {
     pub reduced: Option<u8>,
     /// Axis of a scan, which wants it in digits.
     pub scanned: Option<u8>,
+    /// Dimension along which registers beside each other hold so many neighbours: what inline PTX takes together.
+    pub packed: Option<(usize, u32)>,
     /// Unit that multiplies matrices.
     pub unit: Option<MmaUnit>,
     /// Whether it is a load that may be done again, from addresses that each user computes.
@@ -149,6 +151,17 @@ pub(super) fn broadcast_of(func: &TileFunction, inst: Inst) -> Option<Shape> {
     (data.op == TileOp::Broadcast).then(|| func.dfg.ty(data.args[0]).shape)
 }
 
+/// What inline PTX takes together of a block of the shape, if that is more than an element.
+fn packed(func: &TileFunction, inst: Inst, shape: Shape) -> Option<(usize, u32)> {
+    let data = &func.dfg.insts[inst];
+    let pack = u64::from(data.pack().copied().unwrap_or(1));
+    let dim = data
+        .axis()
+        .map_or(shape.rank() - 1, |&axis| usize::from(axis));
+    let run = pack.min(shape.extent(dim)) as u32;
+    (run > 1).then_some((dim, run))
+}
+
 /// The unit of the target for an instruction that multiplies matrices.
 fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUnit> {
     let data = &func.dfg.insts[inst];
@@ -249,6 +262,7 @@ impl Graph {
             depth,
             reduced: None,
             scanned: None,
+            packed: None,
             unit: None,
             loads_again: false,
             candidates: Candidates::new(),
@@ -320,6 +334,7 @@ impl Graph {
                 let shape = results.first().map(|&v| func.dfg.ty(v).shape);
                 if let Some(shape) = shape.filter(|shape| !shape.is_scalar()) {
                     let node = self.add_node(shape, Some(inst), depth);
+                    self.nodes[node].packed = packed(func, inst, shape);
                     for result in results {
                         self.of_value[result] = Some(node).into();
                     }

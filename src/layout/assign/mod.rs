@@ -100,6 +100,7 @@ pub fn assign_layouts(
             .iter()
             .any(|&op| func.insts_with(op).next().is_some()),
     };
+    assignment.offer_packs();
     let is_diverse = choices.chance(60);
     if is_diverse {
         assignment.offer_any(&mut choices);
@@ -151,6 +152,13 @@ impl Assignment {
             .filter(|access| access.vector > 1)
             .and_then(|access| self.pool[layout].with_runs_first(access.dim));
         let layout = moved.map_or(layout, |moved| self.pool.intern(moved));
+        // So does inline PTX, which takes no other ones.
+        let packed = self.graph.nodes[node].packed;
+        let moved = packed.and_then(|(dim, _)| self.pool[layout].with_runs_first(dim));
+        let layout = moved.map_or(layout, |moved| self.pool.intern(moved));
+        if packed.is_some_and(|(dim, run)| self.pool[layout].vector_width(dim, run) < run) {
+            return;
+        }
         let data = &mut self.graph.nodes[node];
         if let Some(axis) = data.scanned
             && self.pool[layout].digits(usize::from(axis)).is_none()
@@ -184,6 +192,26 @@ impl Assignment {
             }
         }
         self.pending.push((node, layout));
+    }
+
+    /// Offers inline PTX of several elements a layout that it can take.
+    fn offer_packs(&mut self) {
+        let nodes = self.graph.nodes.iter();
+        let packed: Vec<_> = nodes
+            .filter_map(|(node, data)| Some((node, data.shape, data.packed?)))
+            .collect();
+        for (node, shape, (dim, run)) in packed {
+            let mut order: Vec<usize> = (0..shape.rank()).rev().collect();
+            order.sort_by_key(|&other| other != dim);
+            let sizes: Vec<u32> = (0..shape.rank())
+                .map(|other| if other == dim { run } else { 1 })
+                .collect();
+            // The arguments are powers of two and a permutation, so nothing is refused.
+            if let Ok(layout) = named::blocked(shape, &sizes, &order, self.num_warps) {
+                let layout = self.pool.intern(layout);
+                self.offer(node, layout);
+            }
+        }
     }
 
     /// Offers some nodes blocked layouts of any kind.

@@ -86,6 +86,11 @@ impl Selector<'_> {
     /// Registers that hold `held` bits of a value's elements each, of 16 bits at least.
     fn packed(&mut self, value: Value, count: u16, held: u32) -> Vec<Unit> {
         let ty = self.func.dfg.ty(value);
+        // Words as loads left them need not be taken apart first.
+        let fills_words = ty.elem.bits() == 8 && held == 32 && ty.count == count;
+        if let Some(words) = fills_words.then(|| self.loaded_words(value)).flatten() {
+            return self.code.regs.units(words).collect();
+        }
         let arg = self.use_value(value);
         let natural = super::class(ty);
         let view = self.in_register(arg, natural);

@@ -27,7 +27,6 @@ use super::maker::Maker;
 use crate::analysis::axis::Axis;
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::InstData;
-use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
@@ -173,7 +172,7 @@ fn is_narrowed(
     }
     match data.op {
         TileOp::Arange | TileOp::Const | TileOp::Splat => true,
-        _ if data.class() == OpClass::Elementwise && data.is_pure() => data
+        _ if data.is_elementwise() && data.is_pure() => data
             .args
             .iter()
             .all(|&arg| is_narrowed(func, arg, runs, seen)),

@@ -11,7 +11,7 @@ use crate::ir::attrs::{Attr, AttrKind, Attrs, RmwOp};
 use crate::ir::entities::Value;
 use crate::ir::inline_ptx::{self, Constraints};
 use crate::ir::level::Level;
-use crate::ir::types::{Elem, Scalar, ValueType};
+use crate::ir::types::{Elem, Extent, Scalar, ValueType};
 
 pub(crate) mod thread;
 pub(crate) mod tile;
@@ -240,6 +240,15 @@ fn inline_ptx<L: Level>(operands: &Operands<'_, L>) -> Result<Types<L>, TypeErro
     if !pack.is_power_of_two() || pack > 32 || !first.is_multiple_of(pack) {
         let problem = "must be a power of two up to 32 that divides the elements of a thread";
         return Err(bad_attribute(AttrKind::Pack, problem));
+    }
+    // What else is of one element, or dealt out already.
+    if let (Extent::Block(shape, _), Some(&axis)) = (first.extent(), operands.axis())
+        && usize::from(axis) >= shape.rank()
+    {
+        return Err(bad_attribute(
+            AttrKind::Axis,
+            "is no dimension of the result",
+        ));
     }
     let text = operands.constraints().map_or("", |text| text);
     let constraints =
