@@ -52,7 +52,8 @@ def int4_matmul(out, parts, counts, x, weight, scales, zeros, M, N, K, G: tl.con
     steps = tl.cdiv(K // G, PARTS)
     first = part * steps * G
     last = min(first + steps * G, K)
-    words_at = weight + (n % N)[:, None] * (K // 4) + j[None, :]
+    # Rows of whole groups begin at multiples of 16 bytes, and the compiler sees it.
+    words_at = weight + (n % N)[:, None] * (K // G * (G // 4)) + j[None, :]
     columns = x + (m % M)[None, :] * K + j[:, None]
     acc = tl.zeros((BN, BM), dtype=tl.float32)
     for start in range(first, last, G):
@@ -83,7 +84,7 @@ def table4_matmul(out, parts, counts, x, weight, scales, table, M, N, K, G: tl.c
     steps = tl.cdiv(K // G, PARTS)
     first = part * steps * G
     last = min(first + steps * G, K)
-    words_at = weight + (n % N)[:, None] * (K // 4) + j[None, :]
+    words_at = weight + (n % N)[:, None] * (K // G * (G // 4)) + j[None, :]
     columns = x + (m % M)[None, :] * K + j[:, None]
     acc = tl.zeros((BN, BM), dtype=tl.float32)
     for start in range(first, last, G):

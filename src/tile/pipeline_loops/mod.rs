@@ -286,7 +286,7 @@ fn plan(
         let found = match load.op {
             TileOp::Load if is_asked => as_copy(func, axis, inst).filter(pays_asked),
             TileOp::Load if feeds => as_copy(func, axis, inst),
-            TileOp::TensorLoad if feeds => Some(Load::new(func, inst, Way::Box)),
+            TileOp::TensorLoad => Some(Load::new(func, inst, Way::Box)),
             _ => None,
         };
         let Some(mut found) = found else {

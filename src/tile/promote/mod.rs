@@ -267,6 +267,7 @@ fn candidates(func: &TileFunction, target: Target, programs: Programs) -> Loads 
             continue;
         };
         found.extend(inside);
+        found.extend(rows(func, body, &operands));
         if programs == Programs::One {
             continue;
         }
@@ -278,6 +279,20 @@ fn candidates(func: &TileFunction, target: Target, programs: Programs) -> Loads 
         }
     }
     found
+}
+
+/// Small blocks that a body loads for what its products make, as scales.
+fn rows(func: &TileFunction, body: Block, operands: &Operands) -> Loads {
+    let insts = func.order.insts(body).iter();
+    let rows = insts.filter(|&&inst| {
+        let data = &func.dfg.insts[inst];
+        data.op == TileOp::Load && {
+            let ty = func.dfg.ty(data.results[0]);
+            let feeds = operands.contains_key(&data.results[0]);
+            !feeds && !ty.is_scalar() && ty.bytes() < plan::MIN_BYTES
+        }
+    });
+    rows.map(|&inst| (inst, None)).collect()
 }
 
 /// Whether boxes are a good way for a load to come to its products: not where these sum across rows of bytes, which are turned around
