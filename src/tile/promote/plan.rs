@@ -1,6 +1,7 @@
 //! The tensor map of one access.
 
 mod across;
+mod room;
 mod told;
 
 use self::told::without_sign;
@@ -141,6 +142,8 @@ pub(super) fn plan<'f>(
         let unsigned = words::unsigned_in(func, data.args[0]);
         Refusal::Addresses.of(unsigned.map_or_else(String::new, |it| without_sign(&it)))
     })?;
+    // Sums of 64 bits go around as addresses do, those of the engine among them.
+    let is_narrow = |&value: &Value| func.dfg.ty(value).elem != Elem::I64;
     let reach = Reach::new(forms, facts.axis, hosts);
     let planner = Planner {
         facts,
@@ -149,7 +152,7 @@ pub(super) fn plan<'f>(
         mask: mask.copied(),
         is_store,
         bytes: ty.elem.bytes(),
-        exact: form.exact.to_vec(),
+        exact: form.exact.iter().copied().filter(is_narrow).collect(),
         form: (*form).clone(),
         reach,
         conds: Vec::new(),
@@ -222,7 +225,8 @@ impl Planner<'_, '_> {
             let start = self.take(&mut rest, dim, dim == unit)?;
             starts.push((dim, start));
         }
-        let mut dims = self.further(&mut rest)?;
+        let mut dims = self.fixed_across(&mut rest)?;
+        dims.extend(self.further(&mut rest)?);
         if let Some((_, refused)) = self.across.pop() {
             return Err(refused);
         }
@@ -244,6 +248,9 @@ impl Planner<'_, '_> {
         }
         let offset = self.known(&rest, Refusal::Addresses)?;
         for value in std::mem::take(&mut self.exact) {
+            if room::has_room(self.facts.func, value) {
+                continue;
+            }
             let Some(range) = self.reach.range(value) else {
                 let words = words::value(self.facts.func, value);
                 return Err(Refusal::Overflow.of(format!("it is `{words}`")));
