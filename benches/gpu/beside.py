@@ -33,6 +33,7 @@ import torch
 import triton.language as tl
 from cuda.bindings import driver as cu
 from launch import Kernel, Refused, check
+from sources import literal, name_of, of_library, source
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
@@ -51,42 +52,43 @@ SUSPICIOUS = 4
 rows, seen = [], set()
 
 
-def literal(value):
-    """A constant as signatures spell it; None where they have no spelling."""
-    if isinstance(value, tl.constexpr):
-        return literal(value.value)
-    if value is None or isinstance(value, (bool, int)):
-        return str(value)
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, str) and "'" not in value:
-        return f"'{value}'"
-    if isinstance(value, tl.dtype):
-        return value.name.replace("uint", "u").replace("int", "i")
-    if isinstance(value, tuple) and not any(literal(x) is None for x in value):
-        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
-    if isinstance(value, torch.dtype):
-        return literal(getattr(tl, str(value).removeprefix("torch."), object()))
-    if isinstance(value, JITFunction):
-        return f"@{value.fn.__name__}"
-    return None
-
-
 class Skipped(Exception):
     """What this program does not compare, with the reason."""
+
+
+class Uncompiled(Exception):
+    """What Tilelift says of a kernel that it does not compile."""
+
+
+def held(value, depth=3):
+    """The tensors among what an object holds, and what that holds."""
+    for part in getattr(value, "__dict__", {}).values():
+        if isinstance(part, torch.Tensor):
+            yield part
+        elif depth:
+            yield from held(part, depth - 1)
 
 
 def tensor(value):
     """The tensor that an argument is, or of which it is a place."""
     if isinstance(value, torch.Tensor):
         return value
-    for whole in getattr(value, "__dict__", {}).values():
-        if isinstance(whole, torch.Tensor):
-            storage = whole.untyped_storage()
-            at = value.data_ptr() - storage.data_ptr()
-            if 0 <= at < storage.nbytes():
-                return torch.empty(0, dtype=whole.dtype, device=whole.device).set_(storage, at // whole.element_size(), (1,))
+    for whole in held(value):
+        if value.data_ptr() == whole.data_ptr():
+            return whole
+        storage = whole.untyped_storage()
+        at = value.data_ptr() - storage.data_ptr()
+        if 0 <= at < storage.nbytes():
+            return torch.empty(0, dtype=whole.dtype, device=whole.device).set_(storage, at // whole.element_size(), (1,))
     raise Skipped(f"a pointer of the type {type(value).__name__}, of which the memory is not known")
+
+
+def promised_descriptor(kind, value):
+    """A descriptor's entry, with what the launcher tells of a tensor's extents: that they are multiples of 16, 8, 4 or 2."""
+    dtype, block = re.fullmatch(r"tensordesc<(\w+)\[([^\]]*)\].*>", kind).groups()
+    factors = [max(f for f in (1, 2, 4, 8, 16) if extent % f == 0) for extent in value.shape]
+    extents = [b.strip() + (f":{f}" if f > 1 else "") for b, f in zip(block.split(","), factors, strict=True)]
+    return f"tensordesc<{dtype}[{', '.join(extents)}]>" + (":nan" if getattr(value, "padding", "zero") == "nan" else "")
 
 
 def entry(kind, promise, value, given):
@@ -94,15 +96,16 @@ def entry(kind, promise, value, given):
     if isinstance(kind, (tuple, list)):
         promises = promise if isinstance(promise, (tuple, list)) else [promise] * len(kind)
         inner = [entry(k, p, v, given) for k, p, v in zip(kind, promises, value, strict=True)]
-        return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
+        name = type(value).__name__ if hasattr(value, "_fields") else ""
+        return f"{name}({', '.join(inner)}{',' if len(inner) == 1 else ''})"
     if kind == "constexpr":
         text = literal(value)
         if text is None:
             raise Skipped(f"a constant of the type {type(value).__name__}")
         return "i32:1" if type(value) is int and value == 1 and promise == 1 else text
     if kind.startswith("tensordesc"):
-        given += [value.base, *value.shape, *value.strides[:-1]]
-        return re.sub(r",(?=\S)", ", ", kind)
+        given += [tensor(value.base), *value.shape, *value.strides[:-1]]
+        return promised_descriptor(kind, value)
     given.append(tensor(value) if hasattr(value, "data_ptr") else value)
     return ("i1" if kind == "u1" else kind) + (":16" if promise and "D" in str(promise) else "")
 
@@ -168,25 +171,36 @@ def difference(ours, theirs):
     return worst / unit if worst and unit else math.inf if worst else 0.0
 
 
-def compiled(tilelift, jit, signature, options, target):
+def called_by_name(values):
+    """The functions and the classes of tuples among arguments, which signatures call by name."""
+    for value in values:
+        value = value.value if isinstance(value, tl.constexpr) else value
+        if isinstance(value, JITFunction) and not of_library(value):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from [type(value)] if hasattr(value, "_fields") else []
+            yield from called_by_name(value)
+
+
+def target():
+    """The name of the device's architecture."""
+    major, minor = torch.cuda.get_device_capability()
+    return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+
+
+def compiled(tilelift, text_of_file, jit, signature, options):
     """The loaded kernel, and the one without tensor maps if there is one."""
     names = {"num_warps": "-w", "num_stages": "--num-stages", "num_ctas": "--num-ctas", "maxnreg": "--maxnreg"}
     flags = [x for name, flag in names.items() if getattr(options, name, None) for x in (flag, str(getattr(options, name)))]
     flags += [] if getattr(options, "enable_fp_fusion", True) else ["--no-fp-fusion"]
-    # Names of the module have the values that they have by now.
-    known = {name: literal(value) for (name, _), (value, _) in jit.used_global_vals.items() if not isinstance(value, JITFunction)}
-    constants = [x for name, value in known.items() if value is not None for x in ("-c", f"{name}={value}")]
+    flags += ["--debug"] if getattr(options, "debug", False) else []
     with tempfile.TemporaryDirectory() as folder:
-        text, meta = Path(folder, "kernel.ptx"), Path(folder, "kernel.json")
-        name = jit.fn.__name__ if "<locals>" in jit.fn.__qualname__ else jit.fn.__qualname__
-        command = [tilelift, "compile", jit.fn.__code__.co_filename, "-n", name, "-s", signature, "-t", target, *flags,
-                   "-o", text, "--meta", meta]
+        text, meta, file = Path(folder, "kernel.ptx"), Path(folder, "kernel.json"), Path(folder, "kernel.py")
+        file.write_text(text_of_file)
+        command = [tilelift, "compile", file, "-n", name_of(jit), "-s", signature, "-t", target(), *flags, "-o", text, "--meta", meta]
         done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode and constants:
-            retried = subprocess.run([*command, *constants], capture_output=True, text=True)
-            done = done if retried.returncode else retried
         if done.returncode:
-            raise RuntimeError(" / ".join(line.strip() for line in done.stderr.splitlines()[:3]))
+            raise Uncompiled(" / ".join(line.strip() for line in done.stderr.splitlines()[:3]))
         facts = json.loads(meta.read_text())
         kernels = [loaded(text.read_text(), facts)]
         if "fallback" in facts:
@@ -207,8 +221,8 @@ def bound(kernels, grid, given):
     for kernel in kernels[:-1]:
         try:
             return kernel, kernel.bind(grid, given)
-        except Refused:
-            pass
+        except Refused as reason:
+            print(f"beside: without tensor maps: {reason}", file=sys.stderr)
     return kernels[-1], kernels[-1].bind(grid, given)
 
 
@@ -244,18 +258,15 @@ def compare(jit, grid, args, kwargs, row):
     if key in seen:
         return theirs()
     seen.add(key)
-    if "<locals>" in jit.fn.__qualname__:
-        raise Skipped("inside of a function")
     storages = Storages(given)
     before = storages.copy()
     kernel = theirs()
     torch.cuda.synchronize()
     after = storages.copy()
     row |= {"signature": signature, "warps": kernel.metadata.num_warps, "stages": kernel.metadata.num_stages}
-    major, minor = torch.cuda.get_device_capability()
     try:
-        target = f"sm_{major}{minor}{'a' if major >= 9 else ''}"
-        builds = [compiled(build, jit, signature, kernel.metadata, target) for build in (TILELIFT, *OTHERS)]
+        text = source(jit, called_by_name(arguments.values()))
+        builds = [compiled(build, text, jit, signature, kernel.metadata) for build in (TILELIFT, *OTHERS)]
         places = grid(arguments) if callable(grid) else grid
         used, ours = bound(builds[0], places, given)
         # Of the others, what makes the same code has the same time.
@@ -341,11 +352,8 @@ def report():
         print(f"{len(rows)} kernels, {len(timed)} compared; geometric mean of Triton's time over ours {mean:.2f}")
 
 
-def main():
-    if not TILELIFT:
-        sys.exit(__doc__)
-    JITFunction.run, Autotuner.__init__ = run, begin
-    atexit.register(report)
+def start_program():
+    """Runs the program that the arguments name."""
     if sys.argv[2] == "-m":
         module, sys.argv = sys.argv[3], sys.argv[3:]
         sys.path[0] = os.getcwd()
@@ -354,6 +362,14 @@ def main():
         sys.argv = sys.argv[2:]
         sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
         runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def main():
+    if not TILELIFT:
+        sys.exit(__doc__)
+    JITFunction.run, Autotuner.__init__ = run, begin
+    atexit.register(report)
+    start_program()
 
 
 if __name__ == "__main__":

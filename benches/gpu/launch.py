@@ -66,8 +66,8 @@ def tensor_map(param, args, grid):
     for text in recipe.get("parts", []):
         parts.append(number(text, args, grid, parts))
     known = lambda text: number(text, args, grid, parts)
-    if not all(known(condition) for condition in param["conditions"]):
-        raise Refused(param["conditions"])
+    if failed := [condition for condition in param["conditions"] if not known(condition)]:
+        raise Refused(f"not {' and '.join(map(str, failed))}")
     size = BYTES[recipe["element"]]
     rank = len(recipe["extents"])
     extents = [cu.cuuint64_t(within(known(e), 1, 1 << 32)) for e in reversed(recipe["extents"])]
