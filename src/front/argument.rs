@@ -218,6 +218,14 @@ pub(crate) fn constant_value<'m>(lower: &mut Lower<'m>, constant: &Constant) -> 
             // Imported, or another name of one.
             Some((name, &definition)) => match lower.global(name, definition)? {
                 found @ (Value::Builtin(_) | Value::Function(_)) => Ok(found),
+                // Imports are followed for what kernels name.
+                Value::Path(path) => {
+                    let message = format!("`{}` is not in this file", path.0);
+                    let d = lower.error(Code::Argument, message);
+                    let help =
+                        format!("call `{name}` in a function of the file, and give that one");
+                    Err(d.help(help).into())
+                }
                 other => {
                     let message = format!("`{name}` is no function but {}", other.describe());
                     Err(lower.error(Code::Argument, message).into())

@@ -73,25 +73,42 @@ fn files_of_a_text_are_found_by_their_paths() {
     }
 }
 
-/// A function that is given may be one of another file, or have another name.
+/// A function that is given may have another name, or be one of another file that kernels call.
 #[test]
 fn functions_of_other_files_are_given() {
-    for (imports, given) in [
-        ("from .b import square", "@square"),
-        ("from .b import square as s", "@s"),
-        ("from .b import square\ns = square", "@s"),
-        ("from .b import *", "@square"),
+    let called = "@triton.jit\ndef other(x):\n    return square(x)\n";
+    let text = |imports: &str, more: &str| {
+        format!(
+            "import triton\nimport triton.language as tl\n{imports}\n\n@triton.jit\ndef k(x, f: tl.constexpr):\n    tl.store(x, f(3.0))\n{more}#--- b.py\n{SQUARE}"
+        )
+    };
+    let given =
+        |function: &str, text: &str| lowered_for("ops/a.py", &format!("*fp32, @{function}"), text);
+    for (imports, more, function) in [
+        ("from .b import square", called, "square"),
+        ("from .b import *", called, "square"),
+        ("from .b import square", called, "other"),
+        ("from .b import square\ns = square", called, "s"),
     ] {
-        let text = format!(
-            "import triton\nimport triton.language as tl\n{imports}\n\n@triton.jit\ndef k(x, f: tl.constexpr):\n    tl.store(x, f(3.0))\n#--- b.py\n{SQUARE}"
-        );
-        let ir = lowered_for("ops/a.py", &format!("*fp32, {given}"), &text);
-        let ir = ir.unwrap_or_else(|e| panic!("{imports}: {e}"));
-        assert!(ir.contains("9.0"), "{imports}: {ir}");
+        let ir = given(function, &text(imports, more));
+        let ir = ir.unwrap_or_else(|e| panic!("{imports}, {function}: {e}"));
+        assert!(ir.contains("9.0"), "{imports}, {function}: {ir}");
     }
-    let text = kernel("N = 3", "3.0", "").replace("def k(x)", "def k(x, f: tl.constexpr)");
-    let error = lowered_for("a.py", "*fp32, @N", &text);
-    assert!(error.is_err_and(|e| e.contains("`N` is no function but")));
+    for (imports, function, expected) in [
+        (
+            "from .b import square",
+            "square",
+            "`b.square` is not in this file",
+        ),
+        ("N = 3", "N", "`N` is no function but"),
+        ("", "square", "there is no function `square`"),
+    ] {
+        let error = given(function, &text(imports, ""));
+        assert!(
+            error.as_ref().is_err_and(|e| e.contains(expected)),
+            "{imports}: {error:?}"
+        );
+    }
 }
 
 /// Lines about folders stand directly before the first file; elsewhere they are comments.
