@@ -26,8 +26,12 @@ impl Planner<'_, '_> {
             let index = constant.number().ok_or(Refusal::Bound)?;
             let bound = Poly::constant(index).minus(&past).ok_or(Refusal::Bound)?;
             let extent = self.known(&bound, Refusal::Bound)?;
+            let is_index = 0 < index && index <= ANY;
             let term = rest.terms().find(|&(monomial, c)| {
-                index > 0 && c == index && !monomial.atoms().is_empty() && self.is_host(monomial)
+                let is_its = is_index && c == index && !monomial.atoms().is_empty();
+                is_its
+                    && self.is_host(monomial)
+                    && self.is_aligned(&Poly::term(monomial.clone(), 1))
             });
             let least = match term.map(|(monomial, c)| (monomial.clone(), c)) {
                 None => index.checked_add(1).ok_or(Refusal::Bound)?,
