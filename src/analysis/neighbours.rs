@@ -114,7 +114,7 @@ impl DivisorsOfStrides<'_> {
 }
 
 /// What a loop carries at its beginning, of a parameter of its body.
-pub(super) fn carried_first(func: &TileFunction, value: Value) -> Option<Value> {
+pub(crate) fn carried_first(func: &TileFunction, value: Value) -> Option<Value> {
     let ValueDef::Param(block, index) = func.dfg.values[value].def else {
         return None;
     };

@@ -8,8 +8,9 @@
 //! One walk.
 
 use crate::analysis::axis::Axis;
-use crate::analysis::neighbours::runs;
+use crate::analysis::neighbours::{carried_first, runs};
 use crate::ir::attrs::{Attrs, make};
+use crate::ir::dfg::ValueDef;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
@@ -44,22 +45,46 @@ pub fn orient_packs(func: &mut TileFunction) -> usize {
     turned
 }
 
-/// The dimension along which a block stands in memory, as far as it is loaded and computed from that element by element.
+/// The dimension along which a block stands in memory, as far as it is loaded, or computed from that element by element, in another shape,
+/// or handed on by loops and branches. Of several operands the first of which this is known tells.
 fn nearest(func: &TileFunction, axis: &Axis, value: Value, depth: usize) -> Option<usize> {
     let depth = depth.checked_sub(1)?;
-    let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+    let ValueDef::Result(inst, index) = func.dfg.values[value].def else {
+        // What a loop begins with.
+        return nearest(func, axis, carried_first(func, value)?, depth);
+    };
+    let data = &func.dfg.insts[inst];
+    let shape = |value| func.dfg.ty(value).shape;
+    let source = || nearest(func, axis, *data.args.first()?, depth);
     match data.op {
         TileOp::Load => {
-            let rank = func.dfg.ty(value).shape.rank();
             let length = |dim: usize| runs(func, axis, data.args[0], dim);
             // Of several the last.
-            let longest = (0..rank).max_by_key(|&dim| length(dim))?;
+            let longest = (0..shape(value).rank()).max_by_key(|&dim| length(dim))?;
             (length(longest) > 0).then_some(longest)
         }
         TileOp::Permute => {
-            let of = nearest(func, axis, data.args[0], depth)?;
+            let of = source()?;
             data.dims()?.iter().position(|&dim| dim as usize == of)
         }
+        TileOp::ExpandDims => {
+            let (of, axis) = (source()?, usize::from(*data.axis()?));
+            Some(of + usize::from(axis <= of))
+        }
+        TileOp::Broadcast | TileOp::Join | TileOp::Split => source(),
+        // The dimension whose neighbours are as far from each other in the order of all elements.
+        TileOp::Reshape => {
+            let of = source()?;
+            let (from, to) = (shape(data.args[0]), shape(value));
+            let mut dims = 0..to.rank();
+            dims.find(|&dim| to.extent(dim) > 1 && to.place(dim) == from.place(of))
+        }
+        TileOp::For => nearest(func, axis, *data.args.get(3 + usize::from(index))?, depth),
+        TileOp::While => nearest(func, axis, *data.args.get(usize::from(index))?, depth),
+        TileOp::If => data.blocks.iter().find_map(|call| {
+            let last = &func.dfg.insts[func.order.last(call.block)?];
+            nearest(func, axis, *last.args.get(usize::from(index))?, depth)
+        }),
         _ if data.class() == OpClass::Elementwise || data.op == TileOp::InlinePtx => {
             let mut args = data.args.iter();
             args.find_map(|&arg| nearest(func, axis, arg, depth))
