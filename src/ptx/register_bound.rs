@@ -51,6 +51,10 @@ const ENOUGH_WARPS: u32 = 20;
 /// of fewer, for sums of 4 to 128 registers, of f16 and f32.
 const BESIDE_SUMS: u32 = 26;
 
+/// Registers that the assembler wants for any product of matrices (C7602), and for anything: fewer it takes for as many as that.
+const LEAST_OF_PRODUCTS: u32 = 28;
+const LEAST: u32 = 24;
+
 /// Warps of a multiprocessor beyond which CTAs of warpgroups are left to the assembler.
 const MANY_WARPS: u32 = 24;
 
@@ -80,7 +84,7 @@ pub(super) enum RegisterBound {
 }
 
 impl RegisterBound {
-    /// The bound that was asked for, or what products by warpgroups cannot do without. The assembler takes its word for it, and gives a
+    /// The bound that was asked for, or what the assembler cannot do without. The assembler takes its word for it, and gives a
     /// kernel more registers than there are for its threads, so that no launch succeeds.
     pub(super) fn at_most(registers: u16, func: &ThreadFunction) -> Self {
         let most = Target::most_registers(func.cta_threads());
@@ -158,18 +162,21 @@ impl RegisterBound {
     }
 }
 
-/// Registers that the assembler wants for the products by warpgroups; none without them.
+/// Registers that the assembler wants.
 fn least(func: &ThreadFunction) -> u32 {
     let insts = func.order.blocks.iter().flat_map(|&b| func.order.insts(b));
     let data = insts.map(|&inst| &func.dfg.insts[inst]);
-    let asynchronous = data.filter(|data| {
-        data.unit()
-            .is_some_and(|unit| unit.info().when == When::UntilWait)
+    let wanted = data.filter_map(|data| {
+        let sums = data.results.iter();
+        let sums = sums
+            .map(|&sum| u32::from(func.dfg.ty(sum).registers()))
+            .max();
+        Some(match data.unit()?.info().when {
+            When::UntilWait => sums.unwrap_or(0) + BESIDE_SUMS,
+            When::Now => LEAST_OF_PRODUCTS,
+        })
     });
-    let sums = asynchronous
-        .flat_map(|data| &data.results)
-        .map(|&sum| func.dfg.ty(sum).registers());
-    sums.max().map_or(0, |sums| u32::from(sums) + BESIDE_SUMS)
+    wanted.max().unwrap_or(LEAST)
 }
 
 /// For how many CTAs products by warpgroups are to do with the registers that are `needed`, and with what the assembler may find where it
