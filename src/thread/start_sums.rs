@@ -20,7 +20,7 @@
 //! is known to run has no edge to its end, and needs no zeros at all.
 //!
 //! Zeros stand behind the wait and not on the edge to it: ptxas serialises products if sums get numbers between the first product of a loop
-//! and its wait (C7515). Looks at sums that nothing else reads or writes on the way, and that begin several times: elsewhere zeros are written
+//! and its wait (C7515), or before other sums of the loop have theirs. Looks at sums that nothing else reads or writes on the way, and that begin several times: elsewhere zeros are written
 //! while the first operands are on their way.
 
 use rustc_hash::FxHashMap;
@@ -241,10 +241,15 @@ fn zeros_after(
         return;
     };
     let mut front = func.order.insts(block).to_vec();
-    let place = front.iter().take_while(|&&inst| inst != wait).count() + 1;
+    let sums = func.dfg.insts[wait].results[0];
+    let mut place = front.iter().take_while(|&&inst| inst != wait).count() + 1;
+    // Other sums of the loop are waited for first, or theirs would get numbers while these are under way.
+    let behind = front.iter().enumerate().skip(place);
+    let unread = behind.take_while(|&(_, &inst)| func.dfg.uses(inst).all(|value| value != sums));
+    let waits = unread.filter(|&(_, &inst)| func.dfg.insts[inst].op == ThreadOp::WgmmaWait);
+    place = waits.last().map_or(place, |(last, _)| last + 1);
     let rest = front.split_off(place.min(front.len()));
     let [zeros_block, after] = [(); 2].map(|()| func.dfg.make_block());
-    let sums = func.dfg.insts[wait].results[0];
     let ty = func.dfg.ty(sums);
     let either = func.dfg.append_param(after, ty);
     for (_, inst) in func.all_insts().collect::<Vec<_>>() {
