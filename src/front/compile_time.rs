@@ -12,6 +12,22 @@ use super::diagnostic::{Code, Diagnostic, Severity};
 use super::lower::{Lower, Res, Stop};
 use super::value::{Const, Value};
 
+/// What keys of dictionaries begin with that are numbers, or nothing.
+pub(crate) const NO_TEXT: char = '\u{0}';
+
+/// A number as a key: a float that is whole is the whole number.
+fn number_key(number: &Const) -> Option<String> {
+    if let Some(whole) = constant::as_int(number) {
+        return Some(whole.to_string());
+    }
+    let float = constant::as_float(number)?;
+    let is_whole = float.fract() == 0.0 && float.abs() < (1_u64 << 53) as f64;
+    Some(match is_whole {
+        true => (float as i64).to_string(),
+        false => float.to_string(),
+    })
+}
+
 impl<'m> Lower<'m> {
     /// Whether the statement is in a loop that runs at compile time, with nothing of run time between.
     pub(crate) fn may_break(&mut self) -> bool {
@@ -99,17 +115,17 @@ impl<'m> Lower<'m> {
         Ok(Value::Dict(dict.into()))
     }
 
-    /// The text that a key of a dictionary stands for.
+    /// The text that a key of a dictionary stands for. That of a number begins as no text does.
     pub(crate) fn key_of(&self, key: &Value<'m>) -> Res<String> {
         let is_type = |value: &Value<'m>| matches!(value, Value::Type(_));
         match key {
             Value::Const(Const::Str(key)) => Ok(key.to_string()),
             Value::Tuple(types) if types.items.iter().all(is_type) => Ok(self.display(key)),
             key if is_type(key) => Ok(self.display(key)),
+            Value::Const(Const::None) => Ok(format!("{NO_TEXT}None")),
             key => {
-                if let Some(number) = key.as_const().and_then(|c| constant::as_int(&c)) {
-                    // Apart from the text of its digits.
-                    return Ok(format!("#{number}"));
+                if let Some(number) = key.as_const().and_then(|c| number_key(&c)) {
+                    return Ok(format!("{NO_TEXT}{number}"));
                 }
                 let found = key.describe();
                 let message = format!(

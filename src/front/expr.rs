@@ -11,6 +11,7 @@ use ruff_python_ast::{
 use ruff_text_size::{Ranged, TextRange};
 
 use super::comparison::is_number;
+use super::compile_time::NO_TEXT;
 use super::constant;
 use super::diagnostic::Code;
 use super::format;
@@ -298,6 +299,10 @@ impl<'m> Lower<'m> {
                 let key = self.eval(&e.slice)?;
                 let key = self.key_of(&key)?;
                 dict.get(&key).cloned().ok_or_else(|| {
+                    if let Some(key) = key.strip_prefix(NO_TEXT) {
+                        let message = format!("the dictionary has no key {key}");
+                        return self.error(Code::Name, message).into();
+                    }
                     let message = format!("there is no constant `{key}`");
                     let d = self.error(Code::Name, message);
                     d.help(format!("give it with -c {key}=VALUE")).into()

@@ -119,7 +119,9 @@ pub(super) fn along<'m>(
             "a function that combines elements computes with single elements and does nothing else";
         let d = cx.error(Code::Unsupported, message);
         return Err(d
-            .help("load, store, loop and change shapes outside of it")
+            .help(
+                "load, store, loop and change shapes outside of it; inline PTX says `is_pure=True`",
+            )
             .into());
     }
     let yields: Vec<entities::Value> = result.iter().map(|t| t.value).collect();

@@ -114,7 +114,7 @@ def wrong_symbols(x):
 # 88 |     tl.reduce(x + tl.arange(0, 4), 0, stores)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
-# help: load, store, loop and change shapes outside of it
+# help: load, store, loop and change shapes outside of it; inline PTX says `is_pure=True`
 #
 # error[F09]: there is nothing to combine
 #   --> combining.py:89:5
@@ -148,7 +148,7 @@ def wrong_symbols(x):
 # 93 |     tl.reduce(v, 0, flattens)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
-# help: load, store, loop and change shapes outside of it
+# help: load, store, loop and change shapes outside of it; inline PTX says `is_pure=True`
 # == error wrong_symbols "*i32"
 # error[F10]: `args` is a list of numbers and blocks
 #    --> combining.py:104:37

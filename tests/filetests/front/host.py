@@ -23,7 +23,8 @@ def mantissa(dtype):
 
 @triton.constexpr_function
 def rows(columns):
-    return {32: 8, 64: 16, "64": 24}[columns]
+    table = {32: 8, 64: 16, "64": 24, None: 1}
+    return table[columns] if 32.0 in table and None in table and "32" not in table else 0
 
 
 @triton.jit
@@ -177,165 +178,165 @@ def wrong_types(x, n):
     tl.store(x, tl.block_type(tl.int8, [4]).with_element_ty(None))
 # == error wrong "*i32, i32"
 # error[F12]: `math.exp` is for constants, found a scalar i32
-#    --> host.py:144:17
+#    --> host.py:145:17
 #     |
-# 144 |     tl.store(x, math.exp(n))
+# 145 |     tl.store(x, math.exp(n))
 #     |                 ^^^^^^^^^^^
 #     |
 # help: use tl.exp
 #
 # error[F12]: `math.floor` is for constants
-#    --> host.py:145:17
+#    --> host.py:146:17
 #     |
-# 145 |     tl.store(x, math.floor(n))
+# 146 |     tl.store(x, math.floor(n))
 #     |                 ^^^^^^^^^^^^^
 #     |
 # help: use tl.floor
 #
 # error[F20]: the number 1000000000000000019884624838656 does not fit into 64 bits
-#    --> host.py:146:5
+#    --> host.py:147:5
 #     |
-# 146 |     tl.store(x, math.floor(1e30))
+# 147 |     tl.store(x, math.floor(1e30))
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F13]: the base is no number above 0
-#    --> host.py:147:17
+#    --> host.py:148:17
 #     |
-# 147 |     tl.store(x, math.log(8, -2))
+# 148 |     tl.store(x, math.log(8, -2))
 #     |                 ^^^^^^^^^^^^^^^
 #
 # error[F10]: `math.prod` multiplies a tuple
-#    --> host.py:148:17
+#    --> host.py:149:17
 #     |
-# 148 |     tl.store(x, math.prod(n))
+# 149 |     tl.store(x, math.prod(n))
 #     |                 ^^^^^^^^^^^^
-#
-# error[F10]: `finfo` tells of floating-point types
-#    --> host.py:149:29
-#     |
-# 149 |     tl.store(x, torch.finfo(tl.float8e4b15).max)
-#     |                             ^^^^^^^^^^^^^^
 #
 # error[F10]: `finfo` tells of floating-point types
 #    --> host.py:150:29
 #     |
-# 150 |     tl.store(x, torch.finfo(torch.int8).max)
+# 150 |     tl.store(x, torch.finfo(tl.float8e4b15).max)
+#     |                             ^^^^^^^^^^^^^^
+#
+# error[F10]: `finfo` tells of floating-point types
+#    --> host.py:151:29
+#     |
+# 151 |     tl.store(x, torch.finfo(torch.int8).max)
 #     |                             ^^^^^^^^^^
 #
 # error[F10]: `iinfo` tells of integers
-#    --> host.py:151:29
+#    --> host.py:152:29
 #     |
-# 151 |     tl.store(x, torch.iinfo(torch.float16).max)
+# 152 |     tl.store(x, torch.iinfo(torch.float16).max)
 #     |                             ^^^^^^^^^^^^^
 #
 # error[F20]: the number is too large
-#    --> host.py:152:17
+#    --> host.py:153:17
 #     |
-# 152 |     tl.store(x, triton.next_power_of_2(1 << 70))
+# 153 |     tl.store(x, triton.next_power_of_2(1 << 70))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F12]: `round` of Python is for constants
-#    --> host.py:153:17
+#    --> host.py:154:17
 #     |
-# 153 |     tl.store(x, round(n))
+# 154 |     tl.store(x, round(n))
 #     |                 ^^^^^^^^
 #     |
 # help: use libdevice.rint or tl.floor(x + 0.5)
 #
 # error[F10]: `sum` of Python adds a tuple
-#    --> host.py:154:17
+#    --> host.py:155:17
 #     |
-# 154 |     tl.store(x, sum(n))
+# 155 |     tl.store(x, sum(n))
 #     |                 ^^^^^^
 #     |
 # help: use tl.sum
 #
 # error[F09]: there is nothing to compare
-#    --> host.py:155:17
+#    --> host.py:156:17
 #     |
-# 155 |     tl.store(x, min())
+# 156 |     tl.store(x, min())
 #     |                 ^^^^^
 #
 # error[F10]: the constant 1 and the string "a" have no order
-#    --> host.py:156:17
+#    --> host.py:157:17
 #     |
-# 156 |     tl.store(x, max(1, "a"))
+# 157 |     tl.store(x, max(1, "a"))
 #     |                 ^^^^^^^^^^^
 #
 # error[F20]: "1.5" is no integer of base 10
-#    --> host.py:157:17
+#    --> host.py:158:17
 #     |
-# 157 |     tl.store(x, int("1.5"))
+# 158 |     tl.store(x, int("1.5"))
 #     |                 ^^^^^^^^^^
 #
 # error[F20]: nan is no integer
-#    --> host.py:158:17
+#    --> host.py:159:17
 #     |
-# 158 |     tl.store(x, int(float("nan")))
+# 159 |     tl.store(x, int(float("nan")))
 #     |                 ^^^^^^^^^^^^^^^^^
 #
 # error[F20]: None is no integer
-#    --> host.py:159:17
+#    --> host.py:160:17
 #     |
-# 159 |     tl.store(x, int(None))
+# 160 |     tl.store(x, int(None))
 #     |                 ^^^^^^^^^
 #
 # error[F20]: "a" is no number
-#    --> host.py:160:17
+#    --> host.py:161:17
 #     |
-# 160 |     tl.store(x, float("a"))
+# 161 |     tl.store(x, float("a"))
 #     |                 ^^^^^^^^^^
 #
 # error[F20]: None is no number
-#    --> host.py:161:17
+#    --> host.py:162:17
 #     |
-# 161 |     tl.store(x, float(None))
+# 162 |     tl.store(x, float(None))
 #     |                 ^^^^^^^^^^^
 #
 # error[F10]: a scalar i32 has no length
-#    --> host.py:162:17
+#    --> host.py:163:17
 #     |
-# 162 |     tl.store(x, len(n))
+# 163 |     tl.store(x, len(n))
 #     |                 ^^^^^^
 #
 # error[F10]: a scalar i32 is no tuple
-#    --> host.py:163:17
+#    --> host.py:164:17
 #     |
-# 163 |     tl.store(x, tuple(n))
+# 164 |     tl.store(x, tuple(n))
 #     |                 ^^^^^^^^
 # == error wrong_types "*i32, i32"
 # error[F06]: a scalar i32 has no attribute `get_int_max_value`
-#    --> host.py:172:19
+#    --> host.py:173:19
 #     |
-# 172 |     tl.store(x, n.get_int_max_value())
+# 173 |     tl.store(x, n.get_int_max_value())
 #     |                   ^^^^^^^^^^^^^^^^^
 #
 # error[F10]: fp32 is no integer
-#    --> host.py:173:17
+#    --> host.py:174:17
 #     |
-# 173 |     tl.store(x, tl.float32.get_int_min_value())
+# 174 |     tl.store(x, tl.float32.get_int_min_value())
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F20]: there is no integer of 24 bits
-#    --> host.py:174:17
+#    --> host.py:175:17
 #     |
-# 174 |     tl.store(x, tl.get_int_dtype(24, True))
+# 175 |     tl.store(x, tl.get_int_dtype(24, True))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F20]: there is no type of this name
-#    --> host.py:175:17
-#     |
-# 175 |     tl.store(x, tl.dtype("float24"))
-#     |                 ^^^^^^^^^^^^^^^^^^^
-#
-# error[F10]: expected a type, found None
 #    --> host.py:176:17
 #     |
-# 176 |     tl.store(x, tl.block_type(None, [4]))
-#     |                 ^^^^^^^^^^^^^^^^^^^^^^^^
+# 176 |     tl.store(x, tl.dtype("float24"))
+#     |                 ^^^^^^^^^^^^^^^^^^^
 #
 # error[F10]: expected a type, found None
 #    --> host.py:177:17
 #     |
-# 177 |     tl.store(x, tl.block_type(tl.int8, [4]).with_element_ty(None))
+# 177 |     tl.store(x, tl.block_type(None, [4]))
+#     |                 ^^^^^^^^^^^^^^^^^^^^^^^^
+#
+# error[F10]: expected a type, found None
+#    --> host.py:178:17
+#     |
+# 178 |     tl.store(x, tl.block_type(tl.int8, [4]).with_element_ty(None))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
