@@ -71,7 +71,9 @@ fn nearest(func: &TileFunction, axis: &Axis, value: Value, depth: usize) -> Opti
             let (of, axis) = (source()?, usize::from(*data.axis()?));
             Some(of + usize::from(axis <= of))
         }
-        TileOp::Broadcast | TileOp::Join | TileOp::Split => source(),
+        TileOp::Broadcast | TileOp::Join => source(),
+        // Neighbours may have been the two that come apart.
+        TileOp::Split => source().filter(|&of| of < shape(value).rank()),
         // The dimension whose neighbours are as far from each other in the order of all elements.
         TileOp::Reshape => {
             let of = source()?;
