@@ -51,8 +51,10 @@ const ENOUGH_WARPS: u32 = 20;
 /// of fewer, for sums of 4 to 128 registers, of f16 and f32.
 const BESIDE_SUMS: u32 = 26;
 
-/// Registers that the assembler wants for any product of matrices (C7602), and for anything: fewer it takes for as many as that.
+/// Registers that the assembler wants for any product of matrices by one warp (C7602).
 const LEAST_OF_PRODUCTS: u32 = 28;
+
+/// Registers that it takes at least, with a warning where fewer are asked for.
 const LEAST: u32 = 24;
 
 /// Warps of a multiprocessor beyond which CTAs of warpgroups are left to the assembler.

@@ -31,12 +31,10 @@ pub fn orient_packs(func: &mut TileFunction) -> usize {
     let mut turned = 0;
     for inst in packed {
         let data = &func.dfg.insts[inst];
-        let dims = data
-            .args
-            .iter()
-            .filter_map(|&arg| nearest(func, &axis, arg, MAX_DEPTH));
+        let mut args = data.args.iter();
+        let dim = args.find_map(|&arg| nearest(func, &axis, arg, MAX_DEPTH));
         let rank = func.dfg.ty(data.results[0]).shape.rank();
-        let dim = dims.into_iter().next().filter(|dim| dim + 1 < rank);
+        let dim = dim.filter(|dim| dim + 1 < rank);
         if let Some(dim) = dim.filter(|_| data.axis().is_none()) {
             func.dfg.insts[inst].attrs.push(make::axis(dim as u8));
             turned += 1;
