@@ -26,6 +26,7 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
     }
     let mut messages: Vec<Diagnostic> = Vec::new();
     let mut last_line = None;
+    let (mut seen, mut line) = (0, 0);
     let brackets = wrong_brackets(text, parsed.tokens(), parsed.errors());
     for e in parsed.errors() {
         // What follows a bracket that is never closed is wrong since then.
@@ -36,10 +37,17 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
             break;
         }
         // What follows on the same line, or from the end of the text after another mistake, says nothing new.
-        let at = usize::from(e.location.start());
-        let line = text[..at.min(text.len())].matches('\n').count();
-        let at_end = !messages.is_empty() && text[at.min(text.len())..].trim().is_empty();
-        if messages.len() < MAX_MESSAGES && last_line != Some(line) && !at_end {
+        if messages.len() == MAX_MESSAGES {
+            break;
+        }
+        let at = usize::from(e.location.start()).min(text.len());
+        if at < seen {
+            (seen, line) = (0, 0);
+        }
+        line += text[seen..at].matches('\n').count();
+        seen = at;
+        let at_end = !messages.is_empty() && text[at..].trim().is_empty();
+        if last_line != Some(line) && !at_end {
             last_line = Some(line);
             messages.push(syntax_error(text, e.location, &e.error.to_string()));
         }
@@ -122,6 +130,9 @@ fn wrong_brackets(text: &str, tokens: &Tokens, errors: &[ParseError]) -> Vec<Dia
         let Some(opening) = opening else {
             continue;
         };
+        if found.len() == MAX_MESSAGES {
+            return found;
+        }
         match open.last() {
             Some(&(last, _)) if last == opening => _ = open.pop(),
             None => {
@@ -298,49 +309,106 @@ enum Excess {
     Operators,
 }
 
+/// What stands between two brackets, or outside of all, as far as it was read: how deep a tree it can be.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    /// Operators of the element, which stand in a row or within each other.
+    operators: usize,
+    /// Depth of the deepest closed bracket of the element.
+    inner: usize,
+    /// Depth of the deepest element in front of it.
+    beside: usize,
+    /// Whether commas may stand within an element.
+    has_lambda: bool,
+}
+
+impl Level {
+    fn depth(self) -> usize {
+        self.beside.max(self.operators + self.inner)
+    }
+
+    /// The level behind a comma: elements of a list stand beside each other and deepen nothing.
+    fn next(self) -> Level {
+        match self.has_lambda {
+            true => self,
+            false => Level {
+                beside: self.depth(),
+                ..Level::default()
+            },
+        }
+    }
+}
+
 /// The first bound that the tokens of a text exceed.
 fn find_excess(text: &str) -> Option<Excess> {
     let mut lexer = lexer::lex(text, Mode::Module);
-    let (mut brackets, mut indents, mut operators) = (0usize, 0usize, 0usize);
+    let mut indents = 0usize;
+    // The levels around the innermost one, with what ends it, and how many operators they have.
+    let (mut around, mut outside) = (Vec::<(TokenKind, Level)>::new(), 0usize);
+    let mut level = Level::default();
     loop {
-        match lexer.next_token() {
+        let kind = lexer.next_token();
+        if let Some(end) = closing(kind) {
+            level.operators += 1;
+            outside += level.operators;
+            around.push((end, std::mem::take(&mut level)));
+        }
+        // What closes another bracket closes nothing.
+        if let Some(&(end, outer)) = around.last()
+            && end == kind
+        {
+            around.pop();
+            outside -= outer.operators;
+            let inner = outer.inner.max(level.depth());
+            level = Level { inner, ..outer };
+        }
+        match kind {
             TokenKind::EndOfFile => return None,
-            TokenKind::Lpar
-            | TokenKind::Lsqb
-            | TokenKind::Lbrace
-            | TokenKind::FStringStart
-            | TokenKind::TStringStart => {
-                brackets += 1;
-                operators += 1;
-            }
-            TokenKind::Rpar
-            | TokenKind::Rsqb
-            | TokenKind::Rbrace
-            | TokenKind::FStringEnd
-            | TokenKind::TStringEnd => brackets = brackets.saturating_sub(1),
             TokenKind::Indent => indents += 1,
             TokenKind::Dedent => indents = indents.saturating_sub(1),
-            TokenKind::Newline => operators = 0,
-            // Elements of a list stand beside each other and deepen nothing.
-            TokenKind::Comma if brackets <= 1 => operators = 0,
-            kind if deepens(kind) => operators += 1,
+            TokenKind::Newline => {
+                level = Level::default();
+                around.clear();
+                outside = 0;
+            }
+            TokenKind::Comma => level = level.next(),
+            _ if deepens(kind) => {
+                level.operators += 1;
+                level.has_lambda |= kind == TokenKind::Lambda;
+            }
             _ => {}
         }
-        if brackets > SOURCE_BRACKETS {
+        if around.len() > SOURCE_BRACKETS {
             return Some(Excess::Brackets);
         }
         if indents > SOURCE_INDENTATION {
             return Some(Excess::Indentation);
         }
-        if operators > SOURCE_OPERATORS {
+        if outside + level.depth() > SOURCE_OPERATORS {
             return Some(Excess::Operators);
         }
     }
 }
 
+/// What ends what the token begins, if it is a bracket or a text with expressions in it.
+fn closing(kind: TokenKind) -> Option<TokenKind> {
+    match kind {
+        TokenKind::Lpar => Some(TokenKind::Rpar),
+        TokenKind::Lsqb => Some(TokenKind::Rsqb),
+        TokenKind::Lbrace => Some(TokenKind::Rbrace),
+        TokenKind::FStringStart => Some(TokenKind::FStringEnd),
+        TokenKind::TStringStart => Some(TokenKind::TStringEnd),
+        _ => None,
+    }
+}
+
 /// Whether the token may make a tree deeper without a bracket.
 fn deepens(kind: TokenKind) -> bool {
-    kind.is_operator() && !matches!(kind, TokenKind::Comma | TokenKind::Colon | TokenKind::Semi)
+    let stands_alone = matches!(
+        kind,
+        TokenKind::Colon | TokenKind::Semi | TokenKind::Rpar | TokenKind::Rsqb | TokenKind::Rbrace
+    );
+    kind.is_operator() && !stands_alone && closing(kind).is_none()
         || matches!(
             kind,
             TokenKind::If
@@ -350,6 +418,7 @@ fn deepens(kind: TokenKind) -> bool {
                 | TokenKind::And
                 | TokenKind::Or
                 | TokenKind::Await
+                | TokenKind::Yield
                 | TokenKind::Is
                 | TokenKind::In
         )

@@ -135,6 +135,33 @@ fn what_is_nested_too_deeply_is_refused() {
         kernel(&format!("    y = {}1", "lambda: ".repeat(100_000))),
         Code::Limit,
     );
+    check(
+        "lambdas of two",
+        kernel(&format!("    y = {}1", "lambda a, b: ".repeat(100_000))),
+        Code::Limit,
+    );
+    for (name, part) in [
+        ("yields", "yield "),
+        ("yields of others", "yield from "),
+        ("brackets closed by others", "[),"),
+        ("braces closed by others", "{),"),
+        ("calls closed by others", "n(],"),
+    ] {
+        check(
+            name,
+            kernel(&format!("    y = {}n", part.repeat(100_000))),
+            Code::Limit,
+        );
+    }
+    check(
+        "operators within each other",
+        kernel(&format!(
+            "    y = {}n{}",
+            format!("{}(", "n + ".repeat(25)).repeat(90),
+            ")".repeat(90)
+        )),
+        Code::Limit,
+    );
     let ternaries = format!("    y = {}1", "1 if n else ".repeat(100_000));
     check("ternaries", kernel(&ternaries), Code::Limit);
     let elifs = "    elif n > 1:\n        pass\n".repeat(5000);
@@ -157,6 +184,18 @@ fn deep_expressions_are_walked() {
     };
     fits("sums", format!("    y = {}n", "n + ".repeat(1_900)));
     fits("signs", format!("    y = {}n", "-".repeat(1_900)));
+    let row = "(n + n + n + n) + ".repeat(900);
+    fits("brackets beside each other", format!("    y = {row}n"));
+    let row = "n + n + n, ".repeat(900);
+    fits("elements", format!("    y = ({row}n,)"));
+    fits(
+        "operators within each other",
+        format!(
+            "    y = {}n{}",
+            format!("{}(", "n + ".repeat(19)).repeat(90),
+            ")".repeat(90)
+        ),
+    );
     fits(
         "ternaries",
         format!("    y = {}1", "1 if x is None else ".repeat(600)),
