@@ -188,12 +188,13 @@ def target():
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
 
 
-def compiled(tilelift, text_of_file, jit, signature, options):
-    """The loaded kernel, and the one without tensor maps if there is one."""
+def written(tilelift, text_of_file, jit, signature, options, *flags):
+    """PTX and facts of the kernel, and of the one without tensor maps if there is one."""
     names = {"num_warps": "-w", "num_stages": "--num-stages", "num_ctas": "--num-ctas", "maxnreg": "--maxnreg"}
-    flags = [x for name, flag in names.items() if getattr(options, name, None) for x in (flag, str(getattr(options, name)))]
+    flags = [*flags, *(x for name, flag in names.items() if getattr(options, name, None) for x in (flag, str(getattr(options, name))))]
     flags += [] if getattr(options, "enable_fp_fusion", True) else ["--no-fp-fusion"]
     flags += ["--debug"] if getattr(options, "debug", False) else []
+    flags += [] if getattr(options, "sanitize_overflow", True) else ["--no-sanitize-overflow"]
     with tempfile.TemporaryDirectory() as folder:
         text, meta, file = Path(folder, "kernel.ptx"), Path(folder, "kernel.json"), Path(folder, "kernel.py")
         file.write_text(text_of_file)
@@ -202,10 +203,15 @@ def compiled(tilelift, text_of_file, jit, signature, options):
         if done.returncode:
             raise Uncompiled(" / ".join(line.strip() for line in done.stderr.splitlines()[:3]))
         facts = json.loads(meta.read_text())
-        kernels = [loaded(text.read_text(), facts)]
+        kernels = [(text.read_text(), facts)]
         if "fallback" in facts:
-            kernels.append(loaded(Path(folder, facts["fallback"]["ptx"]).read_text(), facts["fallback"]))
+            kernels.append((Path(folder, facts["fallback"]["ptx"]).read_text(), facts["fallback"]))
         return kernels
+
+
+def compiled(*of):
+    """The loaded kernels of what is `written`."""
+    return [loaded(text, facts) for text, facts in written(*of)]
 
 
 def loaded(text, facts):
