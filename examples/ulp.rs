@@ -168,7 +168,7 @@ fn table(samples: [usize; 2]) -> String {
         "# Errors of the accurate functions\n\n\
          Printed by `cargo run --release --example ulp`: the largest error in units of the last place on samples (edge cases,\n\
          all magnitudes, and the range where the function bends), of what the interpreter computes with the lowered function.\n\
-         The machine computes the same bits, but for `tanh`, `erf`, `sinh`, `cosh` and `asinh` of f32, in which its\n\
+         The machine computes the same bits, but for `exp_precise`, `exp10`, `tanh`, `erf`, `sinh`, `cosh` and `asinh` of f32, in which its\n\
          power of two and reciprocal (within 2 and 1 ulp) are taken as rounded correctly.\n\n\
          | function | type | bound | measured | at |\n|---|---|---|---|---|\n",
     );

@@ -307,16 +307,6 @@ def erfcinv(x):
 
 
 @jit
-def erfinv(x):
-    wide = to(x, float64)
-    size = abs(wide)
-    y = _inverse_erfc(1.0 - size)
-    # Near zero what was lost by the difference from one comes back by a step of Newton's method.
-    y = where(size < 0.5, y - (erf(y) - size) * exp(y * y) * 0.886226925452758, y)
-    return to(copysign(y, wide), x.dtype)
-
-
-@jit
 def normcdfinv(x):
     wide = to(x, float64)
     return to(-1.4142135623730951 * erfcinv(2.0 * wide), x.dtype)

@@ -28,6 +28,7 @@ pub(super) const ROWS: &[Builtin] = rows! { Libdevice;
     "sqrt"("x") |cx, args| float(cx, args, TileBuilder::sqrt_rn);
     "sqrt_rn"("x") |cx, args| float(cx, args, TileBuilder::sqrt_rn);
     "rsqrt"("x") |cx, args| float(cx, args, TileBuilder::rsqrt);
+    "erfinv"("x") |cx, args| float(cx, args, TileBuilder::erfinv);
     "cbrt"("x") |cx, args| float(cx, args, TileBuilder::cbrt);
     "hypot"("x y") |cx, args| float2(cx, args, TileBuilder::hypot);
     "sin"("x") |cx, args| float(cx, args, TileBuilder::sin);

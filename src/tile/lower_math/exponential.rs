@@ -1,12 +1,13 @@
 //! Powers of e, 2 and 10, and what is made of them.
 //!
 //! The argument is split into a multiple of a power of two's logarithm and a rest; a polynomial gives the rest's power less
-//! 1, which is added last so that only one rounding is large; the power of two multiplies in two steps.
+//! 1, which is added last so that only one rounding is large; the power of two multiplies in two steps. In f32 the machine gives the
+//! rest's power where 2 ulp are enough: that takes half of the instructions, which is what loops over bf16 wait for.
 
 use super::expr::{FloatBits, Table, X};
 use super::tables::{
-    EXP, EXP2, EXP10, EXPM1, LN_2_HI, LN_2_LO, LN_10_HI, LN_10_LO, LOG2_10, LOG2_E_HI, LOG10_2_HI,
-    LOG10_2_LO,
+    EXP, EXP2, EXP10, EXPM1, LN_2_HI, LN_2_LO, LN_10_HI, LN_10_LO, LOG2_10, LOG2_10_LO, LOG2_E_HI,
+    LOG2_E_LO, LOG10_2_HI, LOG10_2_LO,
 };
 use crate::ir::ops::TileOp;
 
@@ -41,10 +42,20 @@ pub(super) fn parts<'f>(x: X<'f>, rest: Option<X<'f>>) -> Power<'f> {
 
 /// e^x.
 pub(super) fn exp(x: X<'_>) -> X<'_> {
+    if !x.formula().is_double() {
+        return single_power(x, (LOG2_E_HI, LOG2_E_LO), 87.3);
+    }
     // Beyond, results are infinite and 0 as well.
-    let (least, most) = x.formula().pick((-105.0, 89.0), (-746.0, 710.0));
-    let Power { power, k, .. } = parts(x.clamped(least, most), None);
+    let Power { power, k, .. } = parts(x.clamped(-746.0, 710.0), None);
     power.times_power(k)
+}
+
+/// `base^x` in f32, given the base's logarithm, within 2 ulp. Beyond `most` the exponent would be no ordinary one: it stays there, the
+/// rest grows, and the last product overflows, or is rounded where it is hardly a number.
+fn single_power<'f>(x: X<'f>, log: (FloatBits, FloatBits), most: f64) -> X<'f> {
+    let (k, power) = x.min(most).max(-most).nearest_power(log.0);
+    let rest = x.fma(log.1, x.fma(log.0, -k));
+    rest.op(TileOp::Exp2) * power
 }
 
 /// e^x / 2 for x not negative, without overflow where the half is finite, and what rounding cut off it.
@@ -93,8 +104,10 @@ pub(super) fn exp2_of_sum<'f>(
 
 /// 10^x.
 pub(super) fn exp10(x: X<'_>) -> X<'_> {
-    let (least, most) = x.formula().pick((-46.0, 38.6), (-324.5, 308.4));
-    let x = x.clamped(least, most);
+    if !x.formula().is_double() {
+        return single_power(x, (LOG2_10, LOG2_10_LO), 37.9);
+    }
+    let x = x.clamped(-324.5, 308.4);
     let (k, int) = x.nearest(LOG2_10);
     let r = (-k).fma(LOG10_2_HI, x);
     let rest = -(k * LOG10_2_LO);

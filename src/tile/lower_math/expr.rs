@@ -469,6 +469,14 @@ impl<'f> X<'f> {
         let sum = self.fma(factor, magic);
         (sum - magic, sum.bits())
     }
+
+    /// The nearest integral number of a product in f32 and two to its power, for sizes up to 126.
+    pub(super) fn nearest_power(self, factor: impl Operand<'f>) -> (X<'f>, X<'f>) {
+        // Its low bits are the exponent with the bias.
+        let magic = 12_582_912.0 + 127.0;
+        let sum = self.fma(factor, magic);
+        (sum - magic, (sum.bits() << 23).float())
+    }
 }
 
 macro_rules! operators {

@@ -42,6 +42,9 @@ pub(super) const LOG10_E_LO: FloatBits = FloatBits(0xb22d_91af, 0x3c69_5355_baaa
 /// The base-2 logarithm of 10.
 pub(super) const LOG2_10: FloatBits = FloatBits(0x4054_9a78, 0x400a_934f_0979_a371);
 
+/// What `LOG2_10` leaves of it.
+pub(super) const LOG2_10_LO: FloatBits = FloatBits(0x3397_9a37, 0x3ca7_f249_5fb7_fa6d);
+
 /// The natural logarithm of 10, rounded.
 pub(super) const LN_10_HI: FloatBits = FloatBits(0x4013_5d8e, 0x4002_6bb1_bbb5_5516);
 
@@ -165,13 +168,7 @@ pub(super) const EXP2: Table = Table {
 
 /// `(10^r - 1 - r log 10) / r^2` for `|r|` up to half of the base-10 logarithm of 2.
 pub(super) const EXP10: Table = Table {
-    single: &[
-        0x4029_a926,
-        0x4002_37e1,
-        0x3f95_ebb3,
-        0x3f0a_abc5,
-        0x3e54_8082,
-    ],
+    single: &[],
     double: &[
         0x4005_3524_c73c_ea69,
         0x4000_4705_91de_2ca9,

@@ -46,7 +46,7 @@ pub(crate) fn functions() -> Vec<Function> {
         one(
             "exp_precise",
             B::exp_precise,
-            [1.0, 1.0],
+            [2.1, 1.0],
             [-5.0, 5.0],
             |x, _| x.exp(),
             |x, _| Some(x.exp()),
@@ -54,7 +54,7 @@ pub(crate) fn functions() -> Vec<Function> {
         one(
             "exp_precise (wide)",
             B::exp_precise,
-            [1.0, 1.0],
+            [2.1, 1.0],
             [-110.0, 90.0],
             |x, _| x.exp(),
             |x, _| Some(x.exp()),
@@ -78,7 +78,7 @@ pub(crate) fn functions() -> Vec<Function> {
         one(
             "exp10",
             B::exp10,
-            [1.0, 1.0],
+            [2.1, 1.0],
             [-46.0, 39.0],
             |x, _| libm::exp10(x),
             |x, _| Some(big(10.0).powf(x)),
