@@ -314,7 +314,7 @@ impl Expander<'_> {
         Ok(Expanded::Uniform(found[0]))
     }
 
-    fn enter(&mut self, block: Block) {
+    pub(super) fn enter(&mut self, block: Block) {
         self.b.append_block(block);
         self.b.switch_to(block);
     }

@@ -12,6 +12,9 @@ use crate::ir::types::{Elem, Scalar, ThreadType, TileType, ValueType};
 
 use super::{Expander, Result, bug};
 
+/// A register, what it holds, and whether that is reported.
+type Told = (u32, Value, Option<Value>);
+
 impl Expander<'_> {
     pub(super) fn expand_report(&mut self, inst: Inst) -> Result<()> {
         let data = &self.tile.dfg.insts[inst];
@@ -31,7 +34,7 @@ impl Expander<'_> {
         let pack = self.pack_of(&arg, count)?;
         let (register_copies, thread_copies) = self.copies(ty)?;
         let leader = self.leader(thread_copies)?;
-        let mut failed = None;
+        let mut told = Vec::new();
         for reg in (0..count).filter(|reg| reg & register_copies == 0) {
             let single = self.rearrange(&[pack], &[reg as u32])?;
             let mut pred = leader;
@@ -42,20 +45,52 @@ impl Expander<'_> {
             }
             match pred.filter(|_| traps) {
                 Some(pred) => self.b.trap(pred),
-                None => {
-                    let element = self.element(ty, reg as u32)?;
-                    let bits = self.bits_of(single)?;
-                    self.record(site, element, bits, pred)?;
-                    failed = match (failed, pred) {
-                        (Some(a), Some(b)) => Some(self.binary(ThreadOp::Or, a, b)?),
-                        (None, pred) => pred,
-                        (failed, None) => failed,
-                    };
-                }
+                None => told.push((reg as u32, single, pred)),
             }
         }
-        if is_assert && failed.is_some() {
-            self.note_failure(site, failed)?;
+        match is_assert {
+            true => self.assertions(site, ty, &told),
+            false => self.records(site, ty, &told),
+        }
+    }
+
+    /// Reports which of these elements failed. That is hardly ever any, so it stands behind a branch, but for products of matrices, which are
+    /// better off in one block.
+    fn assertions(&mut self, site: u32, ty: TileType, told: &[Told]) -> Result<()> {
+        let mut failed = None;
+        for &(_, _, pred) in told {
+            failed = match (failed, pred) {
+                (Some(a), Some(b)) => Some(self.binary(ThreadOp::Or, a, b)?),
+                (failed, pred) => failed.or(pred),
+            };
+        }
+        let Some(failed) = failed else {
+            return Ok(());
+        };
+        if self
+            .tile
+            .all_insts()
+            .any(|(_, i)| self.tile.dfg.insts[i].is_product())
+        {
+            self.records(site, ty, told)?;
+            return self.note_failure(site, Some(failed));
+        }
+        let [failing, behind] = [(); 2].map(|()| self.b.new_block(&[]).0);
+        self.b.brif(failed, (failing, &[]), (behind, &[]));
+        self.enter(failing);
+        self.records(site, ty, told)?;
+        self.note_failure(site, None)?;
+        self.b.jump(behind, &[]);
+        self.enter(behind);
+        Ok(())
+    }
+
+    /// Writes a record for each of these elements whose predicate is true.
+    fn records(&mut self, site: u32, ty: TileType, told: &[Told]) -> Result<()> {
+        for &(reg, single, pred) in told {
+            let element = self.element(ty, reg)?;
+            let bits = self.bits_of(single)?;
+            self.record(site, element, bits, pred)?;
         }
         Ok(())
     }
@@ -105,7 +140,7 @@ impl Expander<'_> {
         Ok([low, high])
     }
 
-    /// Notes where `failed` is true that an assertion failed, which later launches do not take back.
+    /// Notes where `failed` is true, or at all, that an assertion failed, which later launches do not take back.
     fn note_failure(&mut self, site: u32, failed: Option<Value>) -> Result<()> {
         let ty = ThreadType::scalar(Elem::global(Scalar::I32));
         let log = self.op(InstData::new(ThreadOp::LogAddr, &[]), &[ty])?;
