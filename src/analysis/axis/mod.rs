@@ -353,8 +353,8 @@ impl Solver<'_> {
                 counter.constant = None;
                 // A step is at least 1, and the counter stays below `hi`.
                 counter.non_negative = self.infos[lo].non_negative;
-                let [lo, hi] = [lo, data.args[1]].map(|bound| self.infos[bound].natural);
-                counter.natural = natural::counter(lo, hi, self.ty(params[0]).elem);
+                let bounds = [lo, data.args[1], step].map(|bound| &self.infos[bound]);
+                counter.natural = natural::counter(bounds, self.ty(params[0]).elem);
                 self.infos[params[0]] = counter;
                 for (&param, &init) in params[1..].iter().zip(&data.args[3..]) {
                     self.initial(param, init);

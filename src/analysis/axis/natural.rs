@@ -22,10 +22,19 @@ pub(super) fn either(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     Some(a?.max(b?))
 }
 
-/// How far the counter of a loop reaches, of its bounds.
-pub(super) fn counter(lo: Option<u64>, hi: Option<u64>, elem: Elem) -> Option<u64> {
-    lo?;
-    Some(hi.map_or(largest(elem)?, |hi| hi.saturating_sub(1)))
+/// How far the counter of a loop reaches, of its bounds and its step: of steps that are known it takes no more than fit below the end.
+pub(super) fn counter([lo, hi, step]: [&AxisInfo; 3], elem: Elem) -> Option<u64> {
+    lo.natural?;
+    let Some(hi) = hi.natural else {
+        return largest(elem);
+    };
+    let last = hi.saturating_sub(1);
+    let steps = || {
+        let [lo, step] = [lo.constant?, step.constant?].map(u64::try_from);
+        let (lo, step) = (lo.ok()?, step.ok()?);
+        Some(lo + last.checked_sub(lo)?.checked_div(step)? * step)
+    };
+    Some(steps().unwrap_or(last))
 }
 
 /// The largest signed number.

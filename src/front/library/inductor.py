@@ -42,13 +42,31 @@ def _is_nan(x):
 
 
 @jit
+def _stays(x):
+    # Whether the language's own extremes keep the type; those of bf16 are f32, and of fewer bits there are none.
+    dtype = to_tensor(x).dtype
+    return dtype.is_fp16() or dtype.is_fp32() or dtype.is_fp64()
+
+
+@jit
+def _is_of_floats(a, b):
+    return (_stays(a) and (_stays(b) or not is_floating(b))) or (_stays(b) and not is_floating(a))
+
+
+@jit
 def minimum(a, b):
-    return where((a < b) | _is_nan(a), a, b)
+    if _is_of_floats(a, b):
+        return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
+    else:
+        return where((a < b) | _is_nan(a), a, b)
 
 
 @jit
 def maximum(a, b):
-    return where((a > b) | _is_nan(a), a, b)
+    if _is_of_floats(a, b):
+        return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+    else:
+        return where((a > b) | _is_nan(a), a, b)
 
 
 @jit

@@ -108,7 +108,9 @@ fn rules(op: TileOp) -> &'static [Rule] {
         TileOp::Icmp => list![
             compare::constant_right,
             compare::with_itself,
-            compare::shifted_equality
+            compare::shifted_equality,
+            compare::truths,
+            compare::widened
         ],
         TileOp::Select => list![select::known, select::negated],
         TileOp::Fadd => list![

@@ -1,15 +1,16 @@
 //! Each rule on a small text, and random programs before and after on the interpreter.
 
 use super::simplify;
-use crate::ir::attrs::{FloatPred, IntPred, NanRule};
+use crate::ir::attrs::{Attrs, FloatPred, IntPred, NanRule};
 use crate::ir::builder::TileBuilder;
 use crate::ir::entities::Value;
 use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Scalar, TileType};
 use crate::linear_layout::shape::Shape;
 use crate::text::print::print;
 use crate::tile::eliminate_dead_code::eliminate_dead_code;
-use crate::tile::testing::{check_pass, fixed_point, run, verified};
+use crate::tile::testing::{check_pass, fixed_point, parse, run, verified};
 
 fn pass(func: &mut TileFunction) -> usize {
     simplify(func) + eliminate_dead_code(func)
@@ -264,6 +265,101 @@ fn comparisons_and_choices() {
     becomes(
         "v8 = icmp v0, v0 {ipred = sle} : i1\n v9 = select v8, v0, v1 : i32\n store v4, v9",
         "store v4, v0",
+    );
+}
+
+#[test]
+fn comparisons_of_truths_are_logic() {
+    for &pred in IntPred::ALL {
+        for [x, y] in [[false, false], [false, true], [true, false], [true, true]] {
+            let text = |a: &str, b: &str| {
+                kernel(&format!(
+                    "v20 = const {{value = {x}}} : i1\n v21 = const {{value = {y}}} : i1
+                     v10 = icmp {a}, {b} {{ipred = {}}} : i1\n v11 = select v10, v0, v1 : i32\n store v4, v11",
+                    pred.name(),
+                ))
+            };
+            let holds = pred.compare(1, u64::from(x), u64::from(y));
+            let stored = format!("store v4, {}", if holds { "v0" } else { "v1" });
+            check_pass(pass, &text("v20", "v21"), &kernel(&stored));
+            // With one of them unknown the comparison is gone as well.
+            for (a, b) in [("v7", "v21"), ("v20", "v7"), ("v7", "v7")] {
+                let mut func = parse(&text(a, b));
+                pass(&mut func);
+                verified(&func);
+                assert_eq!(func.insts_with(TileOp::Icmp).count(), 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_widened_is_compared_before() {
+    let compared = |widen: &str, pred: IntPred, number: i64| {
+        let text = format!(
+            "v8 = {widen} v0 : i64\n v9 = const {{value = {number}}} : i64\n v10 = icmp v8, v9 {{ipred = {}}} : i1
+             v11 = select v10, v0, v1 : i32\n store v4, v11",
+            pred.name(),
+        );
+        let mut func = parse(&kernel(&text));
+        pass(&mut func);
+        verified(&func);
+        func
+    };
+    let numbers = [
+        0,
+        5,
+        -1,
+        -7,
+        1 << 31,
+        -(1 << 31),
+        i64::from(u32::MAX),
+        1 << 32,
+        -(1 << 40),
+    ];
+    let sources = [0, 1, 4, 5, 6, i32::MAX, -1, -2, -7, -8, i32::MIN];
+    let mut narrowed = 0;
+    for &pred in IntPred::ALL {
+        for number in numbers {
+            for is_signed in [true, false] {
+                let func = compared(if is_signed { "sext" } else { "zext" }, pred, number);
+                let wide = |x: i32| {
+                    if is_signed {
+                        i64::from(x)
+                    } else {
+                        i64::from(x as u32)
+                    }
+                };
+                let meant = |x: i32| pred.compare(64, wide(x) as u64, number as u64);
+                let mut found = func.insts_with(TileOp::Icmp);
+                match found.next() {
+                    Some((_, inst))
+                        if func.dfg.ty(func.dfg.insts[inst].args[0]).elem == Elem::I32 =>
+                    {
+                        let data = &func.dfg.insts[inst];
+                        let constant = func.dfg.def_inst(data.args[1]).expect("a constant");
+                        let bits = *func.dfg.insts[constant].value().expect("its bits");
+                        let pred = *data.ipred().expect("a predicate");
+                        for x in sources {
+                            assert_eq!(pred.compare(32, u64::from(x as u32), bits), meant(x));
+                        }
+                        narrowed += 1;
+                    }
+                    Some(_) => assert_eq!(pred.is_signed(), Some(false)),
+                    None => assert!(sources.iter().all(|&x| meant(x) == meant(0))),
+                }
+            }
+        }
+    }
+    assert!(narrowed > 70, "{narrowed}");
+    becomes(
+        "v8 = sext v0 : i64\n v9 = sext v1 : i64\n v10 = icmp v8, v9 {ipred = ult} : i1
+         v11 = select v10, v0, v1 : i32\n store v4, v11",
+        "v10 = icmp v0, v1 {ipred = ult} : i1\n v11 = select v10, v0, v1 : i32\n store v4, v11",
+    );
+    stays(
+        "v8 = sext v0 : i64\n v9 = zext v1 : i64\n v10 = icmp v8, v9 {ipred = slt} : i1
+         v11 = select v10, v0, v1 : i32\n store v4, v11",
     );
 }
 

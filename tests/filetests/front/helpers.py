@@ -1,5 +1,8 @@
 # The functions that kernels of PyTorch's compiler call; the numbers are NumPy's.
 # run: whole "*i32, *i32, *i32" : grid(1) n=i32[8] [-7,7,-7,7,6,-6,0,-1] d=i32[8] [2,-2,-2,2,3,3,5,-1] rest=i32[8] poison ; expect n = [-4,-4,3,3,2,-2,0,1] ; expect rest = [1,-1,-1,1,0,0,0,0]
+# run: extremes "*bf16, *bf16" : grid(1) a=bf16[8] [1,nan,-3,2,nan,5,0,-1] b=bf16[8] [2,1,nan,2,nan,-5,4,-1] ; expect a = [1,nan,nan,2,nan,-5,0,-1] ; expect b = [2,nan,nan,2,nan,5,4,-1]
+# run: narrow "*bf16, *bf16" : grid(1) x=bf16[8] [3,1,4,1,5,-9,2,6] out=bf16[11] poison ; expect out = [6,3,1,1,1,1,-9,-9,-9,6,-9]
+# run: narrow "*fp16, *fp16" : grid(1) x=f16[8] [3,1,4,1,5,-9,2,nan] out=f16[11] poison ; expect out = [nan,3,1,1,1,1,-9,-9,nan,nan,nan]
 # run: extremes "*fp32, *fp32" : grid(1) a=f32[8] [1,nan,-3,2,nan,5,0,-1] b=f32[8] [2,1,nan,2,nan,-5,4,-1] ; expect a = [1,nan,nan,2,nan,-5,0,-1] ; expect b = [2,nan,nan,2,nan,5,4,-1]
 # run: reduced "*fp32, *i32, *fp32" : grid(1) x=f32[8] [3,1,4,1,5,nan,2,nan] at=i32[4] poison out=f32[9] poison ; expect at = [1,1,2,1] ; expect out = [1,nan,4,nan,1,nan,4,nan,12]
 # run: moments "*fp32, *fp32" : grid(1) x=f32[8] [4,7,13,16,1,-2,0.5,8] out=f32[9] poison ; expect out = [5.9375,277.21875,8,5.9375,277.21875,8,0,0,0]
@@ -36,6 +39,21 @@ def extremes(a, b):
     x, y = tl.load(a + i), tl.load(b + i)
     tl.store(a + i, triton_helpers.minimum(x, y))
     tl.store(b + i, triton_helpers.maximum(x, y))
+
+
+@triton.jit
+def narrow(x, out):
+    # The type stays, where one number is made of many and where a loop carries it.
+    i = tl.arange(0, 8)
+    v = tl.load(x + i)
+    tl.store(out, tl.reduce(v, 0, triton_helpers.maximum))
+    tl.store(out + 1 + i, tl.associative_scan(v, 0, triton_helpers.minimum))
+    high, low = tl.load(x), tl.load(x)
+    for at in range(1, 8):
+        high = triton_helpers.maximum(high, tl.load(x + at))
+        low = triton_helpers.minimum(low, tl.load(x + at))
+    tl.store(out + 9, high)
+    tl.store(out + 10, low)
 
 
 @triton.jit
@@ -170,17 +188,17 @@ def missing(x):
     triton_helpers.maximun(1, 2)
 # == error missing "*i32"
 # error[F08]: `torch._inductor.runtime.triton_helpers.x_grid_barrier` is not supported yet
-#    --> helpers.py:169:5
+#    --> helpers.py:187:5
 #     |
-# 169 |     triton_helpers.x_grid_barrier(x)
+# 187 |     triton_helpers.x_grid_barrier(x)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: it is part of the language but not of this version
 #
 # error[F06]: the library has no `torch._inductor.runtime.triton_helpers.maximun`
-#    --> helpers.py:170:5
+#    --> helpers.py:188:5
 #     |
-# 170 |     triton_helpers.maximun(1, 2)
+# 188 |     triton_helpers.maximun(1, 2)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: did you mean `triton_helpers.maximum`?
