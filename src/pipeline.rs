@@ -48,6 +48,7 @@ use crate::thread::share_quotients::share_quotients;
 use crate::thread::slice_operands::slice_operands;
 use crate::thread::start_in_turns::start_in_turns;
 use crate::thread::start_sums::start_sums;
+use crate::thread::unmask_loops::unmask_loops;
 use crate::thread::wait_before_joins::wait_before_joins;
 use crate::tile::add_invariants_first::add_invariants_first;
 use crate::tile::advance_scalars::advance_scalars;
@@ -635,6 +636,10 @@ fn order_accesses(
     }
     if keep_operands(thread) > 0 {
         watch.thread("keep_operands", thread)?;
+    }
+    // Threads part there: barriers are where they will be.
+    if unmask_loops(thread) > 0 {
+        watch.thread("unmask_loops", thread)?;
     }
     Ok(barriers)
 }

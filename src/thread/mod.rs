@@ -15,4 +15,5 @@ pub mod share_quotients;
 pub mod slice_operands;
 pub mod start_in_turns;
 pub mod start_sums;
+pub mod unmask_loops;
 pub mod wait_before_joins;
