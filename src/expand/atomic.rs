@@ -216,8 +216,7 @@ impl Expander<'_> {
         if let Some(pred) = pred {
             let (start, _) = self.b.new_block(&[]);
             self.b.brif(pred, (start, &[]), (done, &[zero]));
-            self.b.append_block(start);
-            self.b.switch_to(start);
+            self.enter(start);
         }
         let first = self.load_one(
             (address, i64::from(offset), None),
@@ -227,8 +226,7 @@ impl Expander<'_> {
         )?;
         self.b.jump(head, &[first]);
 
-        self.b.append_block(head);
-        self.b.switch_to(head);
+        self.enter(head);
         let old = carried[0];
         let combined = match rmw {
             RmwOp::Fadd => self.add_bf16(old, value)?,
@@ -252,8 +250,7 @@ impl Expander<'_> {
         let same = self.b.icmp(a?, b?, IntPred::Eq);
         self.b.brif(same, (done, &[found]), (head, &[found]));
 
-        self.b.append_block(done);
-        self.b.switch_to(done);
+        self.enter(done);
         Ok(results[0])
     }
 

@@ -15,7 +15,7 @@ use super::{Expander, Result, bug};
 use crate::ir::attrs::{Attrs, IntPred, SpecialReg, make};
 use crate::ir::dfg::InstData;
 use crate::ir::effects::OpClass;
-use crate::ir::entities::{Block, Inst, Slot, Value};
+use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::{MBAR_BYTES, SlotData};
 use crate::ir::map_recipe::{HostNumbers, MapRecipe, Place};
 use crate::ir::ops::{ThreadOp, TileOp};
@@ -312,11 +312,6 @@ impl Expander<'_> {
         self.b.brif(ends, (behind, &[is_over]), (asking, &[left]));
         self.enter(behind);
         Ok(Expanded::Uniform(found[0]))
-    }
-
-    pub(super) fn enter(&mut self, block: Block) {
-        self.b.append_block(block);
-        self.b.switch_to(block);
     }
 
     /// The barrier that a wait names, and the parity of the phase.

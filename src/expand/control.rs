@@ -105,6 +105,12 @@ fn those_of(chosen: &[usize], forms: &[CarriedForm], values: &[Value]) -> ValueL
 }
 
 impl Expander<'_> {
+    /// Goes on in a block, behind those that there are.
+    pub(super) fn enter(&mut self, block: Block) {
+        self.b.append_block(block);
+        self.b.switch_to(block);
+    }
+
     /// The values that travel for `expanded` in this form, or none if it has another structure.
     fn travelling(&mut self, form: &CarriedForm, expanded: &Expanded) -> Result<Option<ValueList>> {
         Ok(match (form, expanded) {
@@ -391,8 +397,7 @@ impl Expander<'_> {
                 self.b.brif(enters, (body, &first), (exit, &passing));
             }
         }
-        self.b.append_block(body);
-        self.b.switch_to(body);
+        self.enter(body);
         let zeros = self
             .bits
             .trailing_zeros(lo)
@@ -422,8 +427,7 @@ impl Expander<'_> {
         let back = [&[next][..], &leaving].concat();
         let on = those_of(&leaves, forms, &leaving);
         self.b.brif(again, (body, &back), (exit, &on));
-        self.b.append_block(exit);
-        self.b.switch_to(exit);
+        self.enter(exit);
         let used: Vec<Value> = leaves.iter().map(|&i| results[i]).collect();
         self.bind(&exit_forms, &exit_params, &used);
         Ok(true)
@@ -463,8 +467,7 @@ impl Expander<'_> {
         let entering = self.travelling_all(forms, inits)?;
         self.b.jump(head, &entering);
 
-        self.b.append_block(head);
-        self.b.switch_to(head);
+        self.enter(head);
         self.bind(forms, &head_params, &tile.dfg.blocks[before].params);
         self.block(before)?;
         let cond = match self.terminator_args(before, 0)?.first() {
@@ -479,8 +482,7 @@ impl Expander<'_> {
         let passed = self.travelling_all(&passed_forms, &passed)?;
         self.b.brif(cond, (body, &passed), (exit, &passed));
 
-        self.b.append_block(body);
-        self.b.switch_to(body);
+        self.enter(body);
         self.bind(&passed_forms, &body_params, &tile.dfg.blocks[after].params);
         self.block(after)?;
         let yielded = self.terminator_args(after, 0)?;
@@ -490,8 +492,7 @@ impl Expander<'_> {
         let back = self.travelling_all(forms, &yielded)?;
         self.b.jump(head, &back);
 
-        self.b.append_block(exit);
-        self.b.switch_to(exit);
+        self.enter(exit);
         self.bind(&passed_forms, &exit_params, results);
         Ok(true)
     }
@@ -511,8 +512,7 @@ impl Expander<'_> {
         // Both ways first: what the block behind them takes depends on what they have in common.
         let mut ends = Vec::new();
         for (block, region) in [(first, then.block), (second, otherwise.block)] {
-            self.b.append_block(block);
-            self.b.switch_to(block);
+            self.enter(block);
             self.block(region)?;
             ends.push((self.b.block(), self.terminator_args(region, 0)?));
         }
@@ -524,8 +524,7 @@ impl Expander<'_> {
             let leaving = self.travelling_all(&forms, &yielded)?;
             self.b.jump(exit, &leaving);
         }
-        self.b.append_block(exit);
-        self.b.switch_to(exit);
+        self.enter(exit);
         self.bind(&forms, &params, &data.results);
         Ok(())
     }

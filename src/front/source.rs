@@ -1,8 +1,8 @@
 //! From bytes to a syntax tree, with bounds.
 //!
 //! The parser recurses, and so does whoever frees or walks its tree. So the tokens are looked at first: depth of
-//! brackets and of indentation, and the number of tokens of one statement, which bounds the depth of what a chain of
-//! operators becomes. What passes is parsed and walked on any stack.
+//! brackets and of indentation, and how many operators stand in a row or within each other, which bounds the depth of
+//! what they become. What passes is parsed and walked on any stack.
 
 use ruff_python_ast::ModModule;
 use ruff_python_ast::token::{TokenKind, Tokens};
