@@ -17,6 +17,7 @@ use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, ThreadType, TileType};
 
 use super::regs::{Expanded, Parts};
+use super::value_ranges::Range;
 use super::{Expander, Result, bug};
 
 /// The form in which a loop carries a tile value.
@@ -405,6 +406,12 @@ impl Expander<'_> {
         let counted = params[0];
         self.bits
             .set(counted, u64::MAX.checked_shl(zeros).unwrap_or(0));
+        if let (Some(least), Some(end), Some(1..)) = constants
+            && least < end
+        {
+            let largest = end - 1;
+            self.bits.set_range(counted, Range { least, largest });
+        }
         let region_params = &self.tile.dfg.blocks[region].params;
         self.values[region_params[0]] = Some(Expanded::Uniform(counted));
         self.bind(forms, &params[1..], &region_params[1..]);

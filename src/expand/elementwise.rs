@@ -227,7 +227,8 @@ impl Expander<'_> {
             },
             (ThreadOp::Sext | ThreadOp::Zext, &[(a, x)]) => {
                 let bits = self.ty(a).elem.bits();
-                let (kept, offset) = self.bits.without_carry(a, x, bits);
+                let has_sign = op == ThreadOp::Sext;
+                let (kept, offset) = self.bits.without_carry(a, x, bits, has_sign);
                 Combination {
                     operands: [(a, kept)].into_iter().collect(),
                     offset,
@@ -244,7 +245,7 @@ impl Expander<'_> {
                 // A narrow index is sign-extended, which a constant passes only if it cannot carry.
                 let (kept, passes) = match index_bits {
                     64 => (0, y),
-                    _ => self.bits.without_carry(i, y, index_bits),
+                    _ => self.bits.without_carry(i, y, index_bits, true),
                 };
                 Combination {
                     operands: [(p, 0), (i, kept)].into_iter().collect(),

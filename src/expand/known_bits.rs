@@ -6,6 +6,7 @@
 
 use cranelift_entity::SecondaryMap;
 
+use super::value_ranges::{Range, Ranges};
 use crate::ir::attrs::{Attrs, SpecialReg};
 use crate::ir::entities::Value;
 use crate::ir::function::ThreadFunction;
@@ -16,6 +17,7 @@ use crate::ir::order::shorten;
 #[derive(Clone, Debug, Default)]
 pub(super) struct PossibleBits {
     masks: SecondaryMap<Value, Mask>,
+    ranges: Ranges,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,11 +82,18 @@ impl PossibleBits {
     /// States the bits of a value from knowledge that its operands do not give.
     pub(super) fn set(&mut self, value: Value, mask: u64) {
         self.masks[value] = Mask(mask);
+        self.ranges.set(value, None);
+    }
+
+    /// States the numbers that a value can be, of which the bits are known already.
+    pub(super) fn set_range(&mut self, value: Value, range: Range) {
+        self.ranges.set(value, Some(range));
     }
 
     /// Forgets the values from this number on.
     pub(super) fn forget(&mut self, values: u32) {
         shorten(&mut self.masks, values);
+        self.ranges.forget(values);
     }
 
     /// Number of low bits that are zero.
@@ -92,9 +101,19 @@ impl PossibleBits {
         self.get(value).trailing_zeros()
     }
 
-    /// `offset` in two summands. Adding the second to the sum of `value`, `bits` wide, and the first only sets bits that are
-    /// zero, the sign apart. All of it where it can, else what lies below the lowest bit that the value can have.
-    pub(super) fn without_carry(&self, value: Value, offset: i64, bits: u32) -> (i64, i64) {
+    /// `offset` in two summands. The second can be added behind a widening of `value`, which is `bits` wide, as well as in front of it: it only
+    /// sets bits that are zero, the sign apart, or the sum does not wrap, as signed numbers if `has_sign`, else as unsigned ones. It is all of the
+    /// offset where that is so, else what lies below the lowest bit that the value can have.
+    pub(super) fn without_carry(
+        &self,
+        value: Value,
+        offset: i64,
+        bits: u32,
+        has_sign: bool,
+    ) -> (i64, i64) {
+        if self.ranges.adds(value, offset, bits, has_sign) {
+            return (0, offset);
+        }
         let possible = self.get(value);
         if offset >= 0 && offset < (1 << (bits - 1).min(62)) && possible & offset as u64 == 0 {
             return (0, offset);
@@ -170,7 +189,11 @@ impl PossibleBits {
             },
             _ => u64::MAX,
         };
-        self.set(value, mask & width(ty.elem.bits()));
+        let mask = mask & width(ty.elem.bits());
+        self.set(value, mask);
+        if ty.elem.is_int() {
+            self.ranges.derive(func, value, mask);
+        }
     }
 }
 
@@ -256,7 +279,7 @@ mod tests {
             (-1, (-16, 15)),
             (i64::from(i32::MAX), (i64::from(i32::MAX) - 15, 15)),
         ] {
-            let (kept, free) = bits.without_carry(value, offset, 32);
+            let (kept, free) = bits.without_carry(value, offset, 32, true);
             assert_eq!((kept, free), expected, "{offset}");
             // Whatever the value is, the sum wraps before the second part comes in.
             for x in [0i32, 16, -16, i32::MAX - 15, i32::MIN] {
@@ -267,7 +290,10 @@ mod tests {
         }
         bits.set(value, 0b1100);
         for width in [32, 64] {
-            assert_eq!(bits.without_carry(value, 0b10011, width), (0, 0b10011));
+            assert_eq!(
+                bits.without_carry(value, 0b10011, width, true),
+                (0, 0b10011)
+            );
         }
     }
 

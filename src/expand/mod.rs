@@ -45,6 +45,7 @@ mod rings;
 mod scan;
 mod shape;
 mod staged;
+mod value_ranges;
 mod warpgroup;
 
 #[cfg(feature = "tool")]
