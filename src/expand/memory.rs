@@ -195,8 +195,8 @@ impl Expander<'_> {
     }
 
     /// The bits of a register's number that change nothing of what it holds, as runs along a dimension are proved to be equal. That is
-    /// asked of values of which the registers do not show it, such as what went through memory to another layout.
-    fn equal_registers(&self, value: Value) -> Result<u16> {
+    /// asked of comparisons, and of values of which the registers do not show it, such as what went through memory to another layout.
+    pub(super) fn equal_registers(&self, value: Value) -> Result<u16> {
         let ty = self.tile.dfg.ty(value);
         let info = self.axis().info(value);
         let is_equal = |column: u32| {

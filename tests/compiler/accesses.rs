@@ -174,3 +174,22 @@ fn what_stands_in_for_masked_numbers_differs_where_addresses_do_not() {
         }
     }
 }
+
+/// A block begins at a multiple of its rows, so that all of them are below a bound or none, wherever its first row comes from.
+#[test]
+fn rows_are_below_a_bound_together() {
+    let name = "rows_below";
+    let kernel = lowered(name, "*fp16:16, *fp16:16, *i32:16, i32, 128, 64", 3);
+    let compiled = compiled(&kernel);
+    let comparisons = compiled.ptx.matches(", 256;\n").count();
+    assert_eq!(comparisons, 1, "{}", compiled.ptx);
+    let mut random = Random(14);
+    let firsts: [i32; 4] = [1, 2, -3, 7];
+    let args = [
+        HostArg::Output(128 * 64 * 2),
+        halves(256 * 64, &mut random),
+        HostArg::Buffer(firsts.iter().flat_map(|i| i.to_le_bytes()).collect()),
+        HostArg::I32(4),
+    ];
+    same_on_both(name, &kernel, &compiled, &args);
+}

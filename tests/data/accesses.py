@@ -182,3 +182,16 @@ def others_of_columns(out, x, y, n, R: tl.constexpr, C: tl.constexpr):
     tl.store(out + 2 * R * C + at, tl.load(same, mask=few, other=counted))
     across = tl.broadcast_to(x + columns[None, :], (R, C))
     tl.store(out + 3 * R * C + at, tl.load(across, mask=(columns < n)[None, :], other=rows[:, None].to(tl.float16)))
+
+
+@triton.jit
+def rows_below(out, table, firsts, n, R: tl.constexpr, C: tl.constexpr):
+    first = 0
+    total = tl.zeros([R, C], tl.float16)
+    for i in range(n):
+        rows = first + tl.arange(0, R)
+        is_row = rows[:, None] < 256
+        x = tl.load(table + rows[:, None] * C + tl.arange(0, C)[None, :], mask=is_row, other=0.0)
+        total += tl.where(is_row, x, 1.0)
+        first += tl.load(firsts + i) * R
+    tl.store(out + tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :], total)

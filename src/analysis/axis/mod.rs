@@ -89,7 +89,7 @@ pub struct AxisInfo {
     /// Sums and products of non-negative numbers are *taken* to be non-negative, so program indices times
     /// block sizes are, and quotients and remainders of such numbers keep their alignment. Where such sums overflow,
     /// quotients and remainders are unspecified (see the ops). Beyond that, layouts are chosen by this analysis, and which elements of a
-    /// mask are read as one, by constancy, which takes nothing of a sign but in quotients and remainders.
+    /// mask are read and compared as one, by constancy, which takes nothing of a sign but in quotients and remainders.
     non_negative: bool,
     /// Whether it is an index of programs, or was made of one by sums and products with what is not negative, quotients and
     /// remainders. These are taken not to be negative either: what divides an index is taken to be positive.

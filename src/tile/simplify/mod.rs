@@ -112,7 +112,7 @@ fn rules(op: TileOp) -> &'static [Rule] {
             compare::truths,
             compare::widened
         ],
-        TileOp::Select => list![select::known, select::negated],
+        TileOp::Select => list![select::known, select::negated, select::nested],
         TileOp::Fadd => list![
             float::constant_right,
             float::add_nothing,

@@ -2,7 +2,7 @@
 
 use super::fold::{self, TypedBits};
 use crate::ir::attrs::Attrs;
-use crate::ir::dfg::ValueDef;
+use crate::ir::dfg::{InstData, ValueDef};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -16,7 +16,7 @@ const DEPTH: u32 = 6;
 /// 2,007 generated kernels left on an H200 what was in their registers, 5 of 1,000 whose `while` loops never run, and one of 870 whose
 /// products stood in such an `if`.
 pub(super) fn drop_idle(func: &mut TileFunction) -> usize {
-    let mut count = settle_choices(func) + drop_idle_counted(func);
+    let mut count = settle_choices(func) + choose_scalars(func) + drop_idle_counted(func);
     // A loop in what asks for another one shows when that one is gone.
     loop {
         match drop_idle_conditional(func) {
@@ -55,6 +55,45 @@ fn settle_choices(func: &mut TileFunction) -> usize {
         outer.splice(at..=at, body.iter().copied());
         func.order.replace(chosen, vec![end]);
         func.order.replace(block, outer);
+        count += 1;
+    }
+    count
+}
+
+/// Replaces each `if` that does nothing but choose scalars by choices, of which more is known and which need no branch.
+fn choose_scalars(func: &mut TileFunction) -> usize {
+    let choices: Vec<(Block, Inst)> = func.insts_with(TileOp::If).collect();
+    let mut count = 0;
+    for (block, inst) in choices {
+        let data = func.dfg.insts[inst].clone();
+        let ends = data.blocks.iter().map(|call| func.order.insts(call.block));
+        let ends: Vec<Inst> = ends
+            .filter_map(|list| <[Inst; 1]>::try_from(list).ok())
+            .flatten()
+            .collect();
+        let &[first, second] = &ends[..] else {
+            continue;
+        };
+        let are_scalars = data.results.iter().all(|&v| func.dfg.ty(v).is_scalar());
+        if !are_scalars {
+            continue;
+        }
+        let mut made = Vec::new();
+        for (i, &result) in data.results.iter().enumerate() {
+            let [a, b] = [first, second].map(|end| func.dfg.insts[end].args[i]);
+            let mut choice = InstData::new(TileOp::Select, &[data.args[0], a, b]);
+            choice.loc = data.loc;
+            let ty = func.dfg.ty(result);
+            let choice = func.dfg.make_inst(choice, &[ty]);
+            rename_uses(func, result, func.dfg.insts[choice].results[0]);
+            made.push(choice);
+        }
+        let mut list = func.order.insts(block).to_vec();
+        let Some(at) = list.iter().position(|&other| other == inst) else {
+            continue;
+        };
+        list.splice(at..=at, made);
+        func.order.replace(block, list);
         count += 1;
     }
     count

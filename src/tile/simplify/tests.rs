@@ -269,6 +269,22 @@ fn comparisons_and_choices() {
 }
 
 #[test]
+fn choices_by_one_condition_are_one() {
+    becomes(
+        "v8 = select v7, v0, v1 : i32\n v9 = select v7, v1, v8 : i32\n store v4, v9",
+        "store v4, v1",
+    );
+    becomes(
+        "v8 = const {value = 5} : i32\n v9 = select v7, v0, v8 : i32\n v10 = select v7, v9, v1 : i32\n store v4, v10",
+        "v10 = select v7, v0, v1 : i32\n store v4, v10",
+    );
+    becomes(
+        "v10 = if v7 : i32 { block9: yield v0 } { block10: yield v1 }\n store v4, v10",
+        "v10 = select v7, v0, v1 : i32\n store v4, v10",
+    );
+}
+
+#[test]
 fn comparisons_of_truths_are_logic() {
     for &pred in IntPred::ALL {
         for [x, y] in [[false, false], [false, true], [true, false], [true, true]] {
