@@ -189,7 +189,19 @@ impl Search {
         let threads = [store.threads.as_slice(), &load.threads].concat();
         let mut shared = gf2::intersection(&store.registers, &load.registers);
         shared.sort_unstable();
-        let mut common = gf2::complete(&threads, shared);
+        // What stands early on both sides comes first: registers of a vector are next to each other then, as those are that a
+        // unit of matrices takes at once.
+        let place = |side: &Side, column: u32| {
+            let mut registers = side.registers.iter();
+            registers
+                .position(|&c| c == column)
+                .unwrap_or(side.registers.len())
+        };
+        let span = Span::of(&shared);
+        let early = load.registers.iter().copied();
+        let mut early: Vec<u32> = early.filter(|&c| span.contains(c)).collect();
+        early.sort_by_key(|&column| place(&store, column) + place(&load, column));
+        let mut common = gf2::complete(&threads, early.into_iter().chain(shared));
         common.truncate((LOG2_VECTOR_BYTES - log2_elem) as usize);
         let mut frame_columns = common.clone();
         frame_columns.extend(gf2::basis(&threads));

@@ -365,6 +365,14 @@ fn vectors_of_a_trip() {
         trip.store.vector, trip.load.vector, trip.offset
     );
     assert!(trip.load.vector * trip.store.vector >= 8);
+    // Of what both sides hold in registers a vector has what stands first on both: of sums that are a factor next, a fragment.
+    let s = shape(&[16, 128]);
+    let sums = named::mma_accumulator(s, &[1, 2]).expect("a layout");
+    let factor = named::mma_operand_a(s, 16, &[1, 2]).expect("a layout");
+    let trip = check_trip(&sums, &factor, 2);
+    for side in [&trip.store, &trip.load] {
+        assert_eq!(side.groups[0].registers[..], [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
 }
 
 #[test]
