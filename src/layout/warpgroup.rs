@@ -213,9 +213,12 @@ impl MatrixForm {
         if !self.is_transposed(summed) {
             return fits;
         }
-        // What is read at once starts where a row does.
+        // What is read at once starts where a row does, or within it at a multiple of its own size: the unit permutes bits of
+        // addresses, after it has added up the start and the place of an element.
         let row = self.swizzle / elem_bytes;
-        fits && elem_bytes == 2 && kept.is_multiple_of(row)
+        let starts_apart =
+            kept.is_multiple_of(row) || row.is_multiple_of(kept) && kept * elem_bytes >= 16;
+        fits && elem_bytes == 2 && starts_apart
     }
 
     /// The bits of a descriptor beside the start, of a block of the shape.
@@ -500,6 +503,30 @@ mod tests {
             MatrixForm::of(&named::shared_row_major(shape(&[64, 64])), 2),
             None
         );
+    }
+
+    /// Where groups share the columns of a block, its rows are as long as with one group.
+    #[test]
+    fn groups_read_parts_of_rows() {
+        let block = shape(&[64, 64]);
+        let longest = |kept| {
+            let forms = forms(block, 2, &[(0, kept)]);
+            forms.iter().map(|form| form.swizzle).max()
+        };
+        for kept in [8, 16, 32, 64] {
+            assert_eq!(longest(kept), Some(128), "{kept} columns");
+            let form = forms(block, 2, &[(0, kept)])[0];
+            let layout = form.layout(block, 2).expect("whole rows");
+            let offsets = Offsets::new(&layout, 2).expect("a place for each element");
+            for start in (0..64).step_by(kept as usize) {
+                let row = start / (form.swizzle / 2) * form.swizzle * 64;
+                assert_eq!(
+                    offsets.of(start),
+                    row + start * 2 % form.swizzle,
+                    "{form:?}"
+                );
+            }
+        }
     }
 
     /// The first elements of steps and of tiles stand where adding to the start of a descriptor leads: nothing is permuted there.
