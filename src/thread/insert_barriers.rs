@@ -7,7 +7,8 @@
 //! one, needs a barrier before it, which empties both sets. Stores to one slot belong to one exchange and
 //! never overlap, so a write after a write to the same slot needs none: a read, and with it a barrier,
 //! stands between two exchanges through it. Not so where a loop stands in another one: its last iterations fill entries of
-//! a ring that nobody reads, and what fills the ring again in front of the loop waits for that. Atomic steps on one slot need no order among themselves, but one to all
+//! a ring that nobody reads, and what fills the ring again in front of the loop waits for that; after copies, what stores do so, as
+//! their threads may be others. Atomic steps on one slot need no order among themselves, but one to all
 //! else.
 //!
 //! Copies by `cp_async` write entries of rings that nothing reads meanwhile, which is how pipelines are made. So a copy waits
@@ -70,6 +71,8 @@ struct Pending {
     written: BTreeSet<Slot>,
     /// Of these, the rings to which was stored while other entries were read.
     written_apart: BTreeSet<Slot>,
+    /// Of these, what copies wrote that have arrived.
+    copied: BTreeSet<Slot>,
     /// Changed by atomic steps.
     counted: BTreeSet<Slot>,
     /// What is not over before a wait; a barrier alone changes nothing.
@@ -138,6 +141,7 @@ impl Pending {
             &mut self.read_before,
             &mut self.written,
             &mut self.written_apart,
+            &mut self.copied,
             &mut self.counted,
         ];
         for set in sets {
@@ -218,6 +222,7 @@ impl Pending {
         let is_fenced = |slot: &&Slot| facts.filled.contains(slot) || facts.stored.contains(slot);
         let unfenced = over.written.iter().filter(is_fenced);
         self.unfenced.extend(unfenced);
+        self.copied.extend(&over.written);
         self.written.extend(over.written);
         self.loaded.extend(over.loaded);
     }
@@ -225,7 +230,7 @@ impl Pending {
     fn join(&mut self, other: &Pending) -> bool {
         let sizes = |p: &Pending| {
             let loaded = (p.loaded.len(), p.loaded_atomically.len(), p.loaded_copies);
-            let written = [p.written.len(), p.written_apart.len()];
+            let written = [&p.written, &p.written_apart, &p.copied].map(BTreeSet::len);
             let read = [p.read.len(), p.read_before.len()];
             let shared = (read, written, p.counted.len());
             let products = [p.unfenced.len(), p.reading.len(), p.reading_before.len()];
@@ -238,6 +243,7 @@ impl Pending {
         self.read_before.extend(&other.read_before);
         self.written.extend(&other.written);
         self.written_apart.extend(&other.written_apart);
+        self.copied.extend(&other.copied);
         self.counted.extend(&other.counted);
         self.under_way.written.extend(&other.under_way.written);
         self.under_way.loaded.extend(&other.under_way.loaded);
@@ -624,6 +630,7 @@ impl Pending {
                 .max(clash(&self.counted, true))
                 .max(clash(written, false))
                 .max(clash(&self.written_apart, !apart))
+                .max(clash(&self.copied, !apart && access.when == When::Now))
                 .max(unfenced),
             How::Atomic => clash(read, true)
                 .max(clash(written, true))

@@ -173,6 +173,10 @@ fn copies_wait_for_readers_of_their_entry() {
     // In the place of another slot all but loads are in the way.
     assert_eq!(with_barriers("Rh", 0), "R|h");
     assert_eq!(with_barriers("Rh", 64), "Rh");
+    // What fills a ring behind the loop whose last copies nobody reads: the same threads by copies, by stores maybe others.
+    assert_eq!(with_barriers("hxc", 64), "hxc");
+    assert_eq!(with_barriers("hxw", 64), "hx|w");
+    assert_eq!(with_barriers("hxs", 64), "hxs");
 }
 
 #[test]
