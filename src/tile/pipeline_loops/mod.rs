@@ -33,8 +33,10 @@
 //! takes shared memory from other CTAs, so that more of them are better only if few warps run at once. Loads take part there
 //! that copies can move, some bytes for each thread, from memory that nothing in the kernel writes.
 //!
-//! Where warpgroups multiply ([`crate::tile::start_dots`]), copies start behind the first product: it goes on while those
-//! of the iteration before are waited for, whose entry the copies fill, and while the barrier between the two is passed.
+//! Where warpgroups multiply ([`crate::tile::start_dots`]), copies start behind the first products, as many as start one after the other: they
+//! go on while those of the iteration before are waited for, whose entry the copies fill, and while the barrier between the two is passed. (An H200,
+//! scales for groups of 128: behind the first one alone, of two, 339 us instead of 296. Of two stages copies have no time to lose: derivatives of
+//! attention took 4 to 13 % more behind both of their first products.)
 //!
 //! A ring has an entry less where an SM then holds many more warps at once, as of small tiles, or one and a half times as many where there are few: copies go
 //! to the entry that was just read, so they start behind the products, and a second barrier stands before them.

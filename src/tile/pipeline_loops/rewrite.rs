@@ -1,11 +1,13 @@
 //! The rewriting of one loop.
 
+use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
 use super::slice::Ahead;
 use super::{Plan, Way, uniform_bits};
 use crate::ir::attrs::{Attr, AttrKind, IntPred, make};
 use crate::ir::dfg::{InstData, ValueList};
+use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{BufferData, TileFunction};
 use crate::ir::level::Tile;
@@ -290,8 +292,7 @@ impl<'a> Pipeliner<'a> {
             at.map_or(0, |at| at + 1)
         };
         if self.plan.is_for_warpgroup {
-            let first = rest.iter().position(|&inst| insts[inst].op == TileOp::Dot);
-            let at = first.map_or(0, |at| at + 1);
+            let at = self.behind_first_starts(&rest);
             inside = [&wait, &rest[..at], &inside, &rest[at..]].concat();
         } else if entries == stages {
             // Behind choices, so that wait, copies and products stand in one block.
@@ -310,6 +311,41 @@ impl<'a> Pipeliner<'a> {
         if let Some(last) = last {
             self.maker.func.dfg.insts[last].args.extend(next.all());
         }
+    }
+
+    /// Behind the products of an iteration that start one after the other: no factor is computed from another one's sum, and between them
+    /// blocks are only read from rings and change their shape. With two stages behind the first product, as an iteration is all the time that
+    /// copies have.
+    fn behind_first_starts(&self, list: &[Inst]) -> usize {
+        let func = &*self.maker.func;
+        let mut sums: EntitySet<Value> = EntitySet::new();
+        let mut behind = 0;
+        for (at, &inst) in list.iter().enumerate() {
+            let data = &func.dfg.insts[inst];
+            let is_product = data.op == TileOp::Dot;
+            let is_block = |value: &Value| !func.dfg.ty(*value).is_scalar();
+            // To its sum a unit adds by itself.
+            let reads = data
+                .args
+                .iter()
+                .take(if is_product { 2 } else { usize::MAX });
+            let waits = reads.into_iter().any(|&value| sums.contains(value));
+            let is_ready = matches!(data.class(), OpClass::Shape | OpClass::Constant)
+                || data.op == TileOp::SharedLoad
+                || is_product;
+            let computes = !is_ready && data.results.iter().any(is_block);
+            if behind > 0 && (waits || computes || !data.blocks.is_empty()) {
+                break;
+            }
+            if is_product {
+                sums.extend(data.results.iter().copied());
+                behind = at + 1;
+                if self.plan.stages < 3 {
+                    break;
+                }
+            }
+        }
+        behind
     }
 
     /// Makes a load one from its ring's entry. What is masked off arrives as zero: where it is to be another number, that is

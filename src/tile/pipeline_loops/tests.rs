@@ -243,6 +243,50 @@ fn rings_have_an_entry_less_where_many_more_warps_fit() {
     }
 }
 
+/// Copies of a loop of warpgroups stand behind as many products as start one after the other.
+#[test]
+fn copies_start_behind_the_first_products_of_warpgroups() {
+    let computed =
+        "v25 = fptrunc v24 {round = rn} : f16[64,64]\n v26 = dot v25, v22, v24 : f32[64,64]";
+    for (stages, second, products) in [
+        (3, "v26 = dot v17, v22, v24 : f32[64,64]", 2),
+        (2, "v26 = dot v17, v22, v24 : f32[64,64]", 1),
+        (3, computed, 1),
+    ] {
+        let attrs = format!("stages = {stages}");
+        let body = format!("v24 = dot v17, v22, v15 : f32[64,64]\n {second}");
+        let text = text(9, &attrs, &body).replace("16,16", "64,64");
+        let text = text.replace("256", "4096").replace("warps(1)", "warps(4)");
+        let text = text
+            .replace("ptr<f32>", "ptr<f16>")
+            .replace("v2: ptr<f16>", "v2: ptr<f32>");
+        let text = text.replace("splat v2 : ptr<f16>", "splat v2 : ptr<f32>");
+        let text = text.replace("v40, v7 : ptr<f16>", "v40, v7 : ptr<f32>");
+        let text = text
+            .replace("v16 : f32", "v16 : f16")
+            .replace("v21 : f32", "v21 : f16");
+        let text = text.replace(
+            "v23 = dot v17, v22, v15 {precision = ieee}",
+            "v23 = fadd v26, v26",
+        );
+        let text = text
+            .replace("v24 = addptr", "v27 = addptr")
+            .replace("v23, v24", "v23, v27");
+        let (changes, func) = pipelined(&parse(&text), Target::SM_90A);
+        assert_eq!(changes, 1, "{func}");
+        let looped = func.insts_with(TileOp::For).next().expect("a loop").1;
+        let body = func.regions(looped).next().expect("a body");
+        let ops = func
+            .order
+            .insts(body)
+            .iter()
+            .map(|&inst| func.dfg.insts[inst].op);
+        let before = ops.take_while(|&op| op != TileOp::AsyncCopy);
+        let found = before.filter(|&op| op == TileOp::Dot).count();
+        assert_eq!(found, products, "{stages} stages, {second}: {func}");
+    }
+}
+
 #[test]
 fn without_copies_blocks_go_through_registers() {
     let (_, func) = pipelined(&sum_of_products(9, "stages = 4", ""), Target::SM_75);
