@@ -43,6 +43,12 @@ impl Loops {
         self.0.iter().any(|inside| inside.contains(block))
     }
 
+    /// The blocks of the smallest loop that a block is in.
+    pub(crate) fn innermost(&self, block: Block) -> Option<&EntitySet<Block>> {
+        let inside = self.0.iter().filter(|inside| inside.contains(block));
+        inside.min_by_key(|inside| inside.iter().count())
+    }
+
     /// How many loops a block is in.
     pub(crate) fn depth(&self, block: Block) -> usize {
         self.0
