@@ -617,13 +617,12 @@ fn expand_and_place(
 /// barriers.
 fn order_accesses(
     thread: &mut ThreadFunction,
-    target: Target,
     watch: &mut Watch<'_>,
 ) -> Result<usize, CompileError> {
     span!(TRACE, "order");
     let barriers = insert_barriers(thread);
     watch.thread("insert_barriers", thread)?;
-    if start_in_turns(thread, target) > 0 {
+    if start_in_turns(thread) > 0 {
         watch.thread("start_in_turns", thread)?;
     }
     if fence_copies(thread) > 0 {

@@ -67,7 +67,7 @@ impl Expander<'_> {
             if let (ThreadOp::Icmp, Some(&truth)) = (op, data.results.first())
                 && count > FEW_COMPARISONS
             {
-                let equal = self.equal_registers(truth)?;
+                let equal = self.equal_registers(truth, false)?;
                 let first: Vec<u16> = (0..count as u16).map(|reg| reg & !equal).collect();
                 parts = parts.iter().map(|part| part.select(&first)).collect();
             }

@@ -189,14 +189,15 @@ impl Expander<'_> {
         if !matches!(mask, Expanded::Pack(_)) || count == 1 {
             return Ok(Some(parts));
         }
-        let equal = self.equal_registers(self.tile.dfg.insts[inst].args[index])?;
+        let equal = self.equal_registers(self.tile.dfg.insts[inst].args[index], true)?;
         let first: Vec<u16> = (0..count as u16).map(|reg| reg & !equal).collect();
         Ok(Some(parts.select(&first)))
     }
 
-    /// The bits of a register's number that change nothing of what it holds, as runs along a dimension are proved to be equal. That is
-    /// asked of comparisons, and of values of which the registers do not show it, such as what went through memory to another layout.
-    pub(super) fn equal_registers(&self, value: Value) -> Result<u16> {
+    /// The bits of a register's number that change nothing of what it holds, as runs along a dimension are proved to be equal, by promises
+    /// of arguments too if that `may_ask` for them. It is asked of comparisons, and of values of which the registers do not show it, such as
+    /// what went through memory to another layout.
+    pub(super) fn equal_registers(&self, value: Value, may_ask: bool) -> Result<u16> {
         let ty = self.tile.dfg.ty(value);
         let info = self.axis().info(value);
         let is_equal = |column: u32| {
@@ -206,7 +207,10 @@ impl Expander<'_> {
             };
             let run = (column >> ty.shape.bit_offset(dim)).ilog2() + 1;
             let constancy = &info.dim(dim).constancy;
-            self.axis().at_least(constancy, run as u8)
+            match may_ask {
+                true => self.axis().at_least(constancy, run as u8),
+                false => run as u8 <= constancy.firm(),
+            }
         };
         let columns = self.layout(ty)?.columns(HwDim::Register).iter();
         let equal = columns

@@ -222,7 +222,7 @@ mod tests {
         let natural = |x: i64| x as u8;
         let apply = |op: ThreadOp, x: i64, y: i64| -> Option<i64> {
             let by = natural(y) & 7;
-            Some(match op {
+            let whole = match op {
                 ThreadOp::Iadd => x + y,
                 ThreadOp::Isub => x - y,
                 ThreadOp::Imul => x * y,
@@ -237,8 +237,8 @@ mod tests {
                 ThreadOp::Smin => x.min(y),
                 ThreadOp::Smax => x.max(y),
                 _ => return None,
-            } as i8)
-            .map(i64::from)
+            };
+            Some(i64::from(whole as i8))
         };
         for op in [
             ThreadOp::Iadd,

@@ -195,7 +195,7 @@ fn fit(
             continue;
         }
         ptx::check_params(&thread)?;
-        let barriers = order_accesses(&mut thread, target, watch)?;
+        let barriers = order_accesses(&mut thread, watch)?;
         let mut code = machine_code(&thread, target, options, watch)?;
         let needed = code.2.needed_registers;
         let bound = options.max_registers.map_or(u32::MAX, u32::from);

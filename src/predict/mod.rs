@@ -61,36 +61,14 @@ mod tests;
 mod tracking;
 mod waiting;
 
-use cranelift_entity::EntitySet;
-
 pub use figures::Figures;
 pub use servers::Resource;
 
 use crate::error::CompileError;
-use crate::ir::entities::Block;
-use crate::ir::function::{ThreadFunction, TileFunction};
+use crate::ir::function::TileFunction;
 use crate::settings::{Options, Promote, Target};
 use prepared::Prepared;
 use reuse::ARGUMENT;
-
-/// How long special functions in some blocks take beside the products that warpgroups start there, one after the other; none where nothing
-/// is known of the target, or nothing is multiplied.
-pub(crate) fn special_beside_products(
-    func: &ThreadFunction,
-    blocks: &EntitySet<Block>,
-    target: Target,
-) -> Option<f64> {
-    let figures = Figures::of(target)?;
-    let varying = cost::varying(func);
-    let insts = blocks.iter().flat_map(|block| func.order.insts(block));
-    let [mut special, mut products] = [0.0; 2];
-    for &inst in insts {
-        let cost = cost::cost(func, inst, &varying);
-        special += cost.special / figures.special;
-        products += cost.products / figures.warpgroup_products;
-    }
-    (products > 0.0).then(|| special / products)
-}
 
 /// What is launched.
 #[derive(Clone, Copy, Debug)]

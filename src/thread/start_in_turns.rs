@@ -30,6 +30,8 @@
 //! threads are by themselves; at the end the last turn is left, which nobody takes. Where waits are bounded
 //! ([`Asserts::Report`](crate::settings::Asserts::Report)), what a wait that gives up says stands between the products, and nobody takes turns.
 
+use cranelift_entity::EntitySet;
+
 use super::group_barriers::{Head, OF_TURNS, at_barrier};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::domtree::DomTree;
@@ -41,16 +43,14 @@ use crate::ir::function::ThreadFunction;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::Elem;
 use crate::layout::warpgroup;
-use crate::predict::special_beside_products;
-use crate::settings::Target;
 
 /// Groups that take turns.
 const GROUPS: u32 = 2;
 /// Products that a turn has at least: one of this iteration, and one of the next.
 const PRODUCTS: usize = 2;
-/// Least time of special functions, as a part of that of the products of a loop. (An H200, attention forward of 64 to 256 heads and 1,024 to
-/// 16,384 rows: of 128 columns, half, groups by themselves took 1 to 6 % less; of 64 columns, as much, up to 5 % more.)
-const LEAST_SPECIAL: f64 = 0.75;
+/// Least clocks of special functions for 16 of the products of a loop. (An H200, attention forward of 64 to 256 heads and 1,024 to
+/// 16,384 rows: of 128 columns, with two of 16, groups by themselves took 1 to 6 % less; of 64 columns, with four, up to 5 % more.)
+const LEAST_SPECIAL: u32 = 3;
 
 /// The products of a loop that are started without a wait between them.
 struct Turn {
@@ -61,7 +61,7 @@ struct Turn {
 }
 
 /// Lets groups take turns; gives the number of loops in which they do.
-pub fn start_in_turns(func: &mut ThreadFunction, target: Target) -> usize {
+pub fn start_in_turns(func: &mut ThreadFunction) -> usize {
     let is_for_two = func.groups() == 1 && func.num_warps() == GROUPS * warpgroup::group_warps();
     if !is_for_two || func.insts_with(ThreadOp::Wgmma).next().is_none() {
         return 0;
@@ -79,8 +79,8 @@ pub fn start_in_turns(func: &mut ThreadFunction, target: Target) -> usize {
     }
     turns.retain(|turn| {
         let inside = loops.innermost(turn.begin.0);
-        let part = inside.and_then(|blocks| special_beside_products(func, blocks, target));
-        part.is_some_and(|part| LEAST_SPECIAL <= part)
+        let clocks = inside.map(|blocks| clocks(func, blocks));
+        clocks.is_some_and(|[special, products]| LEAST_SPECIAL * products <= 16 * special)
     });
     let first = |begin: Block| {
         let outside = |block: &Block| {
@@ -118,6 +118,35 @@ pub fn start_in_turns(func: &mut ThreadFunction, target: Target) -> usize {
         });
     }
     count
+}
+
+/// What a warp takes for special functions in some blocks, of which half a warp is computed in a clock, and the unit for the products that a
+/// group starts there: half a clock for 64 rows, a column and 32 bytes of a row.
+fn clocks(func: &ThreadFunction, blocks: &EntitySet<Block>) -> [u32; 2] {
+    let [mut special, mut products] = [0; 2];
+    for inst in blocks.iter().flat_map(|block| func.order.insts(block)) {
+        let data = &func.dfg.insts[*inst];
+        match data.op {
+            ThreadOp::Exp2
+            | ThreadOp::Log2Approx
+            | ThreadOp::SinApprox
+            | ThreadOp::CosApprox
+            | ThreadOp::Rsqrt
+            | ThreadOp::Rcp
+            | ThreadOp::RcpFtz => {
+                let results = data.results.iter();
+                special += 2 * results
+                    .map(|&v| u32::from(func.dfg.ty(v).count))
+                    .sum::<u32>();
+            }
+            ThreadOp::Wgmma => {
+                let steps = data.args.len().saturating_sub(1) / 2;
+                products += steps as u32 * data.columns().map_or(0, |&columns| columns / 2);
+            }
+            _ => {}
+        }
+    }
+    [special, products]
 }
 
 fn position(list: &[Inst], inst: Inst) -> usize {
@@ -238,7 +267,6 @@ impl Numbers {
 mod tests {
     use super::start_in_turns;
     use crate::ir::ops::ThreadOp;
-    use crate::settings::Target;
     use crate::text::parse::parse_thread;
     use crate::verify::verify;
 
@@ -274,7 +302,7 @@ mod tests {
     /// In how many loops groups take turns, and what stands in front of and behind products in the first one.
     fn turns(text: &str) -> (usize, Vec<ThreadOp>) {
         let mut func = parse_thread(text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
-        let count = start_in_turns(&mut func, Target::SM_90A);
+        let count = start_in_turns(&mut func);
         assert_eq!(verify(&func), Ok(()), "{func}");
         let ops = func.all_insts().map(|(_, inst)| func.dfg.insts[inst].op);
         let shown = |op: &ThreadOp| {

@@ -502,6 +502,11 @@ impl Exponent {
         self.value == other.value
     }
 
+    /// What it is at least, whatever is promised: that rests on nothing that would have to be recorded.
+    pub fn firm(&self) -> u8 {
+        self.least
+    }
+
     /// The number, for messages alone: nothing that is emitted may depend on it, as it is not recorded what it rests on.
     pub fn for_messages(&self) -> u8 {
         self.value

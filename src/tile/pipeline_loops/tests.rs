@@ -246,15 +246,22 @@ fn rings_have_an_entry_less_where_many_more_warps_fit() {
 /// Copies of a loop of warpgroups stand behind as many products as start one after the other.
 #[test]
 fn copies_start_behind_the_first_products_of_warpgroups() {
-    let computed =
-        "v25 = fptrunc v24 {round = rn} : f16[64,64]\n v26 = dot v25, v22, v24 : f32[64,64]";
+    let computed = "v25 = fptrunc v24 {round = rn} : f16[64,64]\n v26 = dot v25, v22, v24 {precision = ieee} : f32[64,64]";
     for (stages, second, products) in [
-        (3, "v26 = dot v17, v22, v24 : f32[64,64]", 2),
-        (2, "v26 = dot v17, v22, v24 : f32[64,64]", 1),
+        (
+            3,
+            "v26 = dot v17, v22, v24 {precision = ieee} : f32[64,64]",
+            2,
+        ),
+        (
+            2,
+            "v26 = dot v17, v22, v24 {precision = ieee} : f32[64,64]",
+            1,
+        ),
         (3, computed, 1),
     ] {
         let attrs = format!("stages = {stages}");
-        let body = format!("v24 = dot v17, v22, v15 : f32[64,64]\n {second}");
+        let body = format!("v24 = dot v17, v22, v15 {{precision = ieee}} : f32[64,64]\n {second}");
         let text = text(9, &attrs, &body).replace("16,16", "64,64");
         let text = text.replace("256", "4096").replace("warps(1)", "warps(4)");
         let text = text
