@@ -17,8 +17,7 @@ use super::regs::{Expanded, Part, Parts, PartsBuilder};
 use super::{Expander, Result, bug};
 
 /// Most comparisons of a thread that are each made, though neighbours are proved to come out alike. They take next to no time, and what ptxas makes
-/// of a loop hangs on little: with four masks of copies as one a convolution took 64 us instead of 56 on an H200. (Attention by one query with 32: 133
-/// and 87.)
+/// of a loop hangs on little: with four masks of copies as one a convolution took 64 us instead of 56 on an H200. (Attention by one query has 32.)
 const FEW_COMPARISONS: usize = 4;
 
 /// How one combination of parts becomes the part of the result.
