@@ -40,6 +40,7 @@ use crate::thread::branch_around_rare::branch_around_rare;
 use crate::thread::delay_copies::delay_copies;
 use crate::thread::drop_parameters::drop_parameters;
 use crate::thread::fence_copies::fence_copies;
+use crate::thread::hold_waits::hold_waits;
 use crate::thread::insert_barriers::insert_barriers;
 use crate::thread::keep_operands::keep_operands;
 use crate::thread::multiply_by_reciprocals::multiply_by_reciprocals;
@@ -636,6 +637,9 @@ fn order_accesses(
     }
     if keep_operands(thread) > 0 {
         watch.thread("keep_operands", thread)?;
+    }
+    if hold_waits(thread) > 0 {
+        watch.thread("hold_waits", thread)?;
     }
     // Threads part there: barriers are where they will be.
     if unmask_loops(thread) > 0 {

@@ -117,6 +117,8 @@ pub struct Effects {
     pub keeps: bool,
     /// Whether what it begins is done by an engine and not by the threads.
     pub engine: bool,
+    /// Whether the unit of special functions computes it, which takes half a warp in a clock.
+    pub special: bool,
     /// What computing an element costs, in instructions of one cycle.
     pub cost: u16,
     /// Operations per element that count where a block is computed again for each of its users; none if that is never done.
@@ -131,6 +133,7 @@ impl Effects {
             commutes: false,
             keeps: false,
             engine: false,
+            special: false,
             cost: 1,
             again: None,
         }
@@ -177,6 +180,11 @@ impl Effects {
         self
     }
 
+    pub(super) const fn special(mut self) -> Effects {
+        self.special = true;
+        self
+    }
+
     pub(super) const fn cost(mut self, cost: u16) -> Effects {
         self.cost = cost;
         self
@@ -208,6 +216,11 @@ impl OpInfo {
     /// Whether the result has the elements of the operand and no others, in another shape or layout.
     pub fn keeps_elements(&self) -> bool {
         self.effects.keeps
+    }
+
+    /// Whether the unit of special functions computes it.
+    pub fn is_special(&self) -> bool {
+        self.effects.special
     }
 
     /// Whether the op owns regions.

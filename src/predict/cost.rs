@@ -90,13 +90,7 @@ pub(super) fn cost(func: &ThreadFunction, inst: Inst, varying: &EntitySet<Value>
         ThreadOp::Sdiv | ThreadOp::Udiv | ThreadOp::Srem | ThreadOp::Urem => simple(20.0),
         ThreadOp::Fdiv => special(6.0),
         ThreadOp::FdivRn | ThreadOp::SqrtRn => special(12.0),
-        ThreadOp::Exp2
-        | ThreadOp::Rsqrt
-        | ThreadOp::Rcp
-        | ThreadOp::RcpFtz
-        | ThreadOp::Log2Approx
-        | ThreadOp::SinApprox
-        | ThreadOp::CosApprox => special(2.0),
+        op if op.info().is_special() => special(2.0),
         ThreadOp::Sqrt => special(4.0),
         // Products of integers run where those of floats do.
         ThreadOp::Imul | ThreadOp::Smulhi | ThreadOp::Umulhi => issued(1.0),

@@ -22,26 +22,14 @@ use cranelift_entity::EntitySet;
 use crate::analysis::cfg::Cfg;
 use crate::analysis::domtree::DomTree;
 use crate::analysis::loops::{Loops, home};
-use crate::ir::attrs::{Attr, Attrs, IntPred, SpecialReg, make};
+use crate::ir::attrs::Attrs;
 use crate::ir::dfg::{BlockCall, InstData, ValueDef};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::ThreadFunction;
-use crate::ir::level::Thread;
 use crate::ir::ops::ThreadOp;
-use crate::ir::types::{AddressSpace, Elem, ThreadType};
 
+use super::never_executed::{Use, uses};
 use super::wait_before_joins::handed_on;
-
-/// Bytes of the widest store.
-const WIDEST: u32 = 16;
-
-/// Elements of a value that products in a loop read.
-#[derive(Clone, PartialEq, Eq)]
-struct Operand {
-    value: Value,
-    elements: Vec<u32>,
-    slot: Slot,
-}
 
 /// Adds uses of what loops multiply again and again; gives their number.
 pub fn keep_operands(func: &mut ThreadFunction) -> usize {
@@ -50,8 +38,8 @@ pub fn keep_operands(func: &mut ThreadFunction) -> usize {
         return 0;
     }
     let loops = Loops::with_function(func);
-    let mut kept: Vec<(EntitySet<Block>, Vec<Operand>)> = Vec::new();
-    let mut carried: Vec<Operand> = Vec::new();
+    let mut kept: Vec<(EntitySet<Block>, Vec<Use>)> = Vec::new();
+    let mut carried: Vec<Use> = Vec::new();
     for (block, inst) in products {
         let data = &func.dfg.insts[inst];
         let Some(&slot) = data.slot() else {
@@ -90,9 +78,9 @@ pub fn keep_operands(func: &mut ThreadFunction) -> usize {
 }
 
 /// What an operand is made of: elements of values that are nothing but other ones in another order.
-fn operands(func: &ThreadFunction, value: Value, slot: Slot) -> Vec<Operand> {
+fn operands(func: &ThreadFunction, value: Value, slot: Slot) -> Vec<Use> {
     let count = u32::from(func.dfg.ty(value).count);
-    let mut found: Vec<Operand> = Vec::new();
+    let mut found: Vec<Use> = Vec::new();
     for element in 0..count {
         let (mut value, mut element) = (value, element);
         while let Some(def) = func.dfg.def_inst(value) {
@@ -115,7 +103,7 @@ fn operands(func: &ThreadFunction, value: Value, slot: Slot) -> Vec<Operand> {
         }
         match found.iter_mut().find(|operand| operand.value == value) {
             Some(operand) => operand.elements.push(element),
-            None => found.push(Operand {
+            None => found.push(Use {
                 value,
                 elements: vec![element],
                 slot,
@@ -126,7 +114,7 @@ fn operands(func: &ThreadFunction, value: Value, slot: Slot) -> Vec<Operand> {
 }
 
 /// Uses operands that loops carry and hand on as they are, at times or always, where they hand them on; gives their number.
-fn use_carried(func: &mut ThreadFunction, operands: &[Operand]) -> usize {
+fn use_carried(func: &mut ThreadFunction, operands: &[Use]) -> usize {
     let cfg = Cfg::with_function(func);
     let domtree = DomTree::with_cfg(&cfg);
     let mut count = 0;
@@ -146,11 +134,11 @@ fn use_carried(func: &mut ThreadFunction, operands: &[Operand]) -> usize {
                 if !may_be(func, &cfg, value, operand.value) {
                     continue;
                 }
-                let used = Operand {
+                let used = Use {
                     value,
                     ..operand.clone()
                 };
-                let insts = Uses::of(func, &[used]);
+                let insts = uses(func, &[used]);
                 func.order.insert_before(last, &insts);
                 count += 1;
             }
@@ -182,7 +170,7 @@ fn use_on_exits(
     func: &mut ThreadFunction,
     from: Block,
     inside: &EntitySet<Block>,
-    operands: &[Operand],
+    operands: &[Use],
 ) -> usize {
     let Some(last) = func.order.last(from) else {
         return 0;
@@ -194,7 +182,7 @@ fn use_on_exits(
         if inside.contains(call.block) {
             continue;
         }
-        let mut insts = Uses::of(func, operands);
+        let mut insts = uses(func, operands);
         count += operands.len();
         let mut jump = InstData::new(ThreadOp::Jump, &[]);
         jump.blocks.push(call);
@@ -210,95 +198,6 @@ fn use_on_exits(
         func.order.blocks.insert(at, out);
     }
     count
-}
-
-/// Instructions that have no place yet.
-struct Uses<'a> {
-    func: &'a mut ThreadFunction,
-    insts: Vec<Inst>,
-    addresses: Vec<(Slot, Elem, Value)>,
-}
-
-impl Uses<'_> {
-    /// Uses of operands that are never executed.
-    fn of(func: &mut ThreadFunction, operands: &[Operand]) -> Vec<Inst> {
-        let mut uses = Uses {
-            func,
-            insts: Vec::new(),
-            addresses: Vec::new(),
-        };
-        let i32 = ThreadType::scalar(Elem::I32);
-        let of_x = [make::reg(SpecialReg::ProgramsX)];
-        let programs = uses.value(ThreadOp::Special, &[], &of_x, i32);
-        let none = uses.value(ThreadOp::Const, &[], &[make::value(0)], i32);
-        let is_equal = [make::ipred(IntPred::Eq)];
-        let i1 = ThreadType::scalar(Elem::I1);
-        let never = uses.value(ThreadOp::Icmp, &[programs, none], &is_equal, i1);
-        for operand in operands {
-            uses.store(operand, never);
-        }
-        uses.insts
-    }
-
-    fn build(
-        &mut self,
-        op: ThreadOp,
-        args: &[Value],
-        attrs: &[Attr],
-        types: &[ThreadType],
-    ) -> Inst {
-        let mut data: InstData<Thread> = InstData::new(op, args);
-        data.attrs.extend(attrs.iter().cloned());
-        let inst = self.func.dfg.make_inst(data, types);
-        self.insts.push(inst);
-        inst
-    }
-
-    fn value(&mut self, op: ThreadOp, args: &[Value], attrs: &[Attr], ty: ThreadType) -> Value {
-        let inst = self.build(op, args, attrs, &[ty]);
-        self.func.dfg.insts[inst].results[0]
-    }
-
-    /// The address of a slot, as a pointer of the type.
-    fn address(&mut self, slot: Slot, pointer: Elem) -> Value {
-        let known = self
-            .addresses
-            .iter()
-            .find(|it| (it.0, it.1) == (slot, pointer));
-        if let Some(&(_, _, address)) = known {
-            return address;
-        }
-        let ty = ThreadType::scalar(pointer);
-        let address = self.value(ThreadOp::SlotAddr, &[], &[make::slot(slot)], ty);
-        self.addresses.push((slot, pointer, address));
-        address
-    }
-
-    /// A store of elements of an operand to the slot that the product reads, where `pred` holds.
-    fn store(&mut self, operand: &Operand, pred: Value) {
-        let elem = self.func.dfg.ty(operand.value).elem;
-        let Some(scalar) = elem.scalar() else {
-            return;
-        };
-        // As many as one access takes; it is enough to use some.
-        let most = (WIDEST / scalar.bytes()).max(1) as usize;
-        let count = 1 << operand.elements.len().min(most).ilog2();
-        let map = operand.elements[..count].iter().copied();
-        let ty = ThreadType::pack(elem, count as u16);
-        let stored = self.value(
-            ThreadOp::Rearrange,
-            &[operand.value],
-            &[make::map(map.collect())],
-            ty,
-        );
-        let to = self.address(operand.slot, Elem::Ptr(scalar, AddressSpace::Shared));
-        self.build(
-            ThreadOp::St,
-            &[to, stored, pred],
-            &[make::slot(operand.slot)],
-            &[],
-        );
-    }
 }
 
 #[cfg(test)]

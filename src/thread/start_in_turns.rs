@@ -40,7 +40,7 @@ use crate::ir::attrs::{Attrs, IntPred, make};
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
-use crate::ir::ops::ThreadOp;
+use crate::ir::ops::{Opcode, ThreadOp};
 use crate::ir::types::Elem;
 use crate::layout::warpgroup;
 
@@ -79,8 +79,7 @@ pub fn start_in_turns(func: &mut ThreadFunction) -> usize {
     }
     turns.retain(|turn| {
         let inside = loops.innermost(turn.begin.0);
-        let clocks = inside.map(|blocks| clocks(func, blocks));
-        clocks.is_some_and(|[special, products]| LEAST_SPECIAL * products <= 16 * special)
+        inside.is_some_and(|blocks| takes_long_for_special(func, blocks))
     });
     let first = |begin: Block| {
         let outside = |block: &Block| {
@@ -120,6 +119,12 @@ pub fn start_in_turns(func: &mut ThreadFunction) -> usize {
     count
 }
 
+/// Whether special functions of a loop take long beside its products.
+pub(super) fn takes_long_for_special(func: &ThreadFunction, blocks: &EntitySet<Block>) -> bool {
+    let [special, products] = clocks(func, blocks);
+    LEAST_SPECIAL * products <= 16 * special
+}
+
 /// What a warp takes for special functions in some blocks, of which half a warp is computed in a clock, and the unit for the products that a
 /// group starts there: half a clock for 64 rows, a column and 32 bytes of a row.
 fn clocks(func: &ThreadFunction, blocks: &EntitySet<Block>) -> [u32; 2] {
@@ -127,13 +132,7 @@ fn clocks(func: &ThreadFunction, blocks: &EntitySet<Block>) -> [u32; 2] {
     for inst in blocks.iter().flat_map(|block| func.order.insts(block)) {
         let data = &func.dfg.insts[*inst];
         match data.op {
-            ThreadOp::Exp2
-            | ThreadOp::Log2Approx
-            | ThreadOp::SinApprox
-            | ThreadOp::CosApprox
-            | ThreadOp::Rsqrt
-            | ThreadOp::Rcp
-            | ThreadOp::RcpFtz => {
+            op if op.info().is_special() => {
                 let results = data.results.iter();
                 special += 2 * results
                     .map(|&v| u32::from(func.dfg.ty(v).count))

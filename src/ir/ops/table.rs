@@ -15,9 +15,9 @@
 //! where an operand is `x: Value`, `x: Option<Value>` (may be missing at the end of the list) or
 //! `xs: &[Value]` (any number), and `[ty]` says that the result type is given and not derived. What stands behind the class
 //! are methods of [`Effects`](crate::ir::effects::Effects), from which all passes know what the op does to memory, whether its
-//! operands commute (`commutes()`), whether the result has the elements of the operand and no others (`keeps()`), and what it
-//! costs: `cost` instructions of one cycle for an element (1 if not said), and `again` where it may be cheaper to compute a block
-//! again for each user than to convert its layout.
+//! operands commute (`commutes()`), whether the result has the elements of the operand and no others (`keeps()`), whether the unit
+//! of special functions computes it (`special()`), and what it costs: `cost` instructions of one cycle for an element (1 if not
+//! said), and `again` where it may be cheaper to compute a block again for each user than to convert its layout.
 //!
 //! | access | meaning |
 //! |---|---|
@@ -124,21 +124,21 @@ macro_rules! for_each_op {
                 Select "select" select(cond: Value, a: Value, b: Value) {} {} [] Select, Elementwise {again(1)};
 
                 /// 2^x within 2.1 ulp (f64: 1); f32 results and arguments below 2^-126 in size count as 0.
-                Exp2 "exp2" exp2(x: Value) {} {} [] Function, Elementwise {cost(8)};
+                Exp2 "exp2" exp2(x: Value) {} {} [] Function, Elementwise {cost(8), special()};
                 /// 1/sqrt(x) within 2^-22.9 relative (f64: 1 ulp); f32 arguments below 2^-126 count as 0.
-                Rsqrt "rsqrt" rsqrt(x: Value) {} {} [] Function, Elementwise {cost(8)};
+                Rsqrt "rsqrt" rsqrt(x: Value) {} {} [] Function, Elementwise {cost(8), special()};
                 /// Square root within 2^-23 relative (f64: rounded to nearest even); f32 arguments below 2^-126 count as 0.
                 Sqrt "sqrt" sqrt(x: Value) {} {} [] Function, Elementwise {cost(16)};
                 /// Reciprocal within 1 ulp (f64: rounded to nearest even).
-                Rcp "rcp" rcp(x: Value) {} {} [] Function, Elementwise {cost(8)};
+                Rcp "rcp" rcp(x: Value) {} {} [] Function, Elementwise {cost(8), special()};
                 /// Reciprocal (f32) within 1 ulp; arguments and results below 2^-126 in size count as 0.
-                RcpFtz "rcp_ftz" rcp_ftz(x: Value) {} {} [] SameF32, Elementwise {cost(8)};
+                RcpFtz "rcp_ftz" rcp_ftz(x: Value) {} {} [] SameF32, Elementwise {cost(8), special()};
                 /// Base-2 logarithm (f32): within 2^-22 absolute on (0.5, 2), elsewhere 2^-22 relative.
-                Log2Approx "log2_approx" log2_approx(x: Value) {} {} [] SameF32, Elementwise {cost(8)};
+                Log2Approx "log2_approx" log2_approx(x: Value) {} {} [] SameF32, Elementwise {cost(8), special()};
                 /// Sine (f32) within 2^-20.4 absolute on [-2 pi, 2 pi]; elsewhere the error grows with the argument.
-                SinApprox "sin_approx" sin_approx(x: Value) {} {} [] SameF32, Elementwise {cost(8)};
+                SinApprox "sin_approx" sin_approx(x: Value) {} {} [] SameF32, Elementwise {cost(8), special()};
                 /// Cosine (f32) within 2^-20.4 absolute on [-2 pi, 2 pi]; elsewhere the error grows with the argument.
-                CosApprox "cos_approx" cos_approx(x: Value) {} {} [] SameF32, Elementwise {cost(8)};
+                CosApprox "cos_approx" cos_approx(x: Value) {} {} [] SameF32, Elementwise {cost(8), special()};
                 /// Square root rounded to nearest even.
                 SqrtRn "sqrt_rn" sqrt_rn(x: Value) {} {} [] SameWideFloat, Elementwise {cost(32)};
                 /// Integral number not above x.
