@@ -38,6 +38,7 @@ use crate::settings::{Asserts, Options, Promote, PtxVersion, Target};
 use crate::thread::branch_around_copies::branch_around_copies;
 use crate::thread::branch_around_rare::branch_around_rare;
 use crate::thread::delay_copies::delay_copies;
+use crate::thread::divide_by_constants::divide_by_constants;
 use crate::thread::drop_parameters::drop_parameters;
 use crate::thread::fence_copies::fence_copies;
 use crate::thread::hold_waits::hold_waits;
@@ -596,6 +597,9 @@ fn expand_and_place(
     }
     if share_quotients(&mut thread) > 0 {
         watch.thread("share_quotients", &thread)?;
+    }
+    if divide_by_constants(&mut thread) > 0 {
+        watch.thread("divide_by_constants", &thread)?;
     }
     if multiply_by_reciprocals(&mut thread) > 0 {
         watch.thread("multiply_by_reciprocals", &thread)?;

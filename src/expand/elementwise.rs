@@ -106,11 +106,12 @@ impl Expander<'_> {
         let info = |i: usize| self.axis().info(data.args[i]);
         let is_said = data.natural().is_some();
         let has_sign = matches!(new.op, Sdiv | Srem);
-        let dividend = is_said || info(0).is_natural();
+        // Of sums and products that overflowed, quotients by what is known are unspecified.
+        let is_known = info(1).constant().is_some_and(|by| by > 0);
+        let is_taken = is_known && info(0).is_non_negative();
+        let dividend = is_said || info(0).is_natural() || is_taken;
         let divisor = (is_said && !has_sign) || info(1).is_natural();
-        // By a number that is known the assembler takes fewer instructions with a sign than without.
-        let is_known = info(1).constant().is_some();
-        let is_natural = dividend && (divisor || has_sign) && !is_known;
+        let is_natural = dividend && (divisor || has_sign);
         if is_natural && divisor {
             new.op = match new.op {
                 Sdiv => Udiv,

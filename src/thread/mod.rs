@@ -4,6 +4,7 @@ pub mod branch_around_copies;
 pub mod branch_around_rare;
 pub(crate) mod check_shared;
 pub mod delay_copies;
+pub mod divide_by_constants;
 pub mod drop_parameters;
 pub mod fence_copies;
 mod group_barriers;
