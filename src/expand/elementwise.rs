@@ -13,6 +13,7 @@ use crate::ir::level::{Thread, Tile};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
 
+use super::expected_reach::expected_reach;
 use super::regs::{Expanded, Part, Parts, PartsBuilder};
 use super::{Expander, Result, bug};
 
@@ -106,10 +107,9 @@ impl Expander<'_> {
         let info = |i: usize| self.axis().info(data.args[i]);
         let is_said = data.natural().is_some();
         let has_sign = matches!(new.op, Sdiv | Srem);
-        // Of sums and products that overflowed, quotients by what is known are unspecified.
         let is_known = info(1).constant().is_some_and(|by| by > 0);
-        let is_taken = is_known && info(0).is_non_negative();
-        let dividend = is_said || info(0).is_natural() || is_taken;
+        let fits = || expected_reach(self.tile, self.axis(), data.args[0]).is_some();
+        let dividend = is_said || info(0).is_natural() || has_sign && is_known && fits();
         let divisor = (is_said && !has_sign) || info(1).is_natural();
         let is_natural = dividend && (divisor || has_sign);
         if is_natural && divisor {

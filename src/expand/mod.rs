@@ -25,6 +25,7 @@ mod control;
 mod convert;
 mod dot;
 mod elementwise;
+mod expected_reach;
 mod gather;
 mod histogram;
 mod hold_loads;

@@ -1,12 +1,12 @@
 //! Divisions by numbers that are known: of numbers that are not negative by a product and a shift.
 //!
 //! ```text
-//!                                      h = umulhi a, 2^(w + s) / b + 1
+//!                                      h = umulhi a, m
 //! q = sdiv a, b {natural}       =>     q = ushr h, s
 //! r = srem a, b {natural}              r = isub a, (imul q, b)
 //! ```
 //!
-//! - **Natural numbers** (without a sign that would be negative) by a power of two: a shift, and a mask. With a sign the assembler
+//! - **Natural numbers**, which are not negative as signed ones, by a power of two: a shift, and a mask. With a sign the assembler
 //!   takes three instructions, two of them for what rounds to zero.
 //! - **Natural numbers of 32 bits** by others: with `l` the bits of `b - 1` and `s = l - 1`, `m = floor(2^(31 + l) / b) + 1` has 32 bits, and
 //!   `m b = 2^(31 + l) + e` with `0 < e <= b <= 2^l`. So `a m / 2^(31 + l)` is above `a / b` by `a e / (b 2^(31 + l)) < 1 / b`, as `a < 2^31`, and has the same
@@ -53,7 +53,7 @@ impl Division {
         };
         let bits = func.dfg.ty(b).elem.bits();
         let by = constant(func, b)?;
-        // Half of all numbers are negative with a sign.
+        // As a signed number it would be negative with the highest bit.
         let is_above_one = 1 < by && by >> (bits - 1) == 0;
         is_above_one.then_some(Division {
             op: data.op,
@@ -66,6 +66,11 @@ impl Division {
 
     fn is_remainder(self) -> bool {
         matches!(self.op, ThreadOp::Srem | ThreadOp::Urem)
+    }
+
+    /// By what its quotient is known.
+    fn key(self) -> (ThreadOp, Value, u64, bool) {
+        (self.quotient_op(), self.a, self.by, self.is_natural)
     }
 
     /// The op of the quotient.
@@ -112,12 +117,12 @@ fn in_block(func: &mut ThreadFunction, block: Block) -> usize {
                 count += 1;
                 if let Some(division) = division.filter(|it| !it.is_remainder()) {
                     let result = func.dfg.insts[inst].results[0];
-                    quotients.insert((division.op, division.a, division.by), result);
+                    quotients.insert(division.key(), result);
                 }
             }
             (None, Some(division)) if !division.is_remainder() => {
                 let result = func.dfg.insts[inst].results[0];
-                quotients.insert((division.op, division.a, division.by), result);
+                quotients.insert(division.key(), result);
             }
             (None, _) => {}
         }
@@ -129,8 +134,9 @@ fn in_block(func: &mut ThreadFunction, block: Block) -> usize {
     count
 }
 
-/// Quotients of a block: by op, dividend and divisor.
-type Quotients = FxHashMap<(ThreadOp, Value, u64), Value>;
+/// Quotients of a block: by op, dividend, divisor, and whether the dividend is said to be natural. What is said of one division says nothing
+/// of another.
+type Quotients = FxHashMap<(ThreadOp, Value, u64, bool), Value>;
 
 /// What a division becomes, if it does.
 fn becomes(
@@ -159,7 +165,7 @@ fn becomes(
         return by_product.then(|| before.shifted_product(a, by, ty));
     }
     let op = division.quotient_op();
-    let quotient = match quotients.get(&(op, a, by)) {
+    let quotient = match quotients.get(&division.key()) {
         Some(&quotient) => quotient,
         None => {
             let (op, args) = match by_product {
@@ -169,7 +175,7 @@ fn becomes(
             before.value(op, args, &[], ty)
         }
     };
-    quotients.insert((op, a, by), quotient);
+    quotients.insert(division.key(), quotient);
     let whole = ValueList::from_slice(&[quotient, b]);
     let whole = before.value(ThreadOp::Imul, whole, &[], ty);
     Some((ThreadOp::Isub, ValueList::from_slice(&[a, whole])))
@@ -313,6 +319,16 @@ mod tests {
         );
         let expected = ["umulhi", "ushr", "imul", "isub", "sdiv", "imul", "isub"];
         assert_eq!((count, ops), (3, expected.map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn what_is_said_of_one_division_says_nothing_of_another() {
+        let (count, ops) = becomes(
+            "v7 = udiv v0, v1 {natural} : i32
+            v8 = urem v0, v1 : i32",
+        );
+        let expected = ["umulhi", "ushr", "udiv", "imul", "isub"];
+        assert_eq!((count, ops), (2, expected.map(str::to_owned).to_vec()));
     }
 
     #[test]

@@ -12,9 +12,9 @@
 //!
 //! ptxas moves a wait up over everything in its block that touches neither the sums nor memory: 13.0 has it in front of most of what is
 //! computed from the first sums, so that the unit finishes the second product while its group does nothing. A store that is never executed, of
-//! what came last from other lanes, holds the wait behind it. Behind the exponentials it may go up as far as that: they are computed beside the other
-//! group's products. (One H200, attention forward of 128 columns, PTX with and without these lines in one run: 64 heads of 4,096 rows 854 us instead of
-//! 930, causal 506 instead of 515; 256 of 1,024 229 instead of 239. Behind the first maximum alone the same took 1,127 us, behind some exponentials 902 to 942.)
+//! what came last from other lanes, holds the wait behind it. From behind the exponentials the wait still moves up to that store: exponentials are computed beside the
+//! other group's products. (One H200, attention forward of 128 columns, PTX with and without these lines in one run: 64 heads of 4,096 rows 854 us instead of
+//! 930, causal 506 instead of 515; 256 of 1,024 229 instead of 239. Held behind the first row's maximum alone it took 1,127 us, behind some exponentials 902 to 942.)
 //!
 //! Where exponentials take long beside products, the second product is over before the maxima are known. (Of 64 columns nothing is gained, and up to
 //! 5 % lost.) Groups start in turns there, see [`super::start_in_turns`].
@@ -87,11 +87,13 @@ fn held(func: &ThreadFunction, block: Block, slot: Slot) -> Vec<(usize, Use)> {
 /// What is made of a value of other lanes and the thread's own, and the place behind it.
 fn combined(func: &ThreadFunction, list: &[Inst], at: usize, slot: Slot) -> Option<(usize, Use)> {
     let &moved = func.dfg.insts[list[at]].results.first()?;
-    let mut behind = list[at + 1..].iter();
+    let is_wait = |inst: &&Inst| func.dfg.insts[**inst].op == ThreadOp::WgmmaWait;
+    let mut behind = list[at + 1..].iter().take_while(|inst| !is_wait(inst));
     let user = behind.position(|&inst| func.dfg.insts[inst].args.contains(&moved))?;
     let at = at + 1 + user;
     let data = &func.dfg.insts[list[at]];
     let &value = data.results.first().filter(|_| data.is_elementwise())?;
+    // The last ones are stored, if not all fit in an access: they are computed last.
     let count = u32::from(func.dfg.ty(value).count);
     Some((
         at + 1,

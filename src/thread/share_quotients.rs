@@ -16,6 +16,7 @@
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
+use crate::ir::attrs::Attrs;
 use crate::ir::dfg::{InstData, ValueList};
 use crate::ir::entities::{Block, Inst};
 use crate::ir::function::ThreadFunction;
@@ -61,7 +62,12 @@ fn in_block(func: &mut ThreadFunction, block: Block) -> usize {
             }
         };
         let (args, loc) = (data.args.clone(), data.loc);
-        if let Some(&quotient) = quotients.get(&(division, args.clone())) {
+        // A quotient of numbers that are said not to be negative is nothing for others.
+        let serves = |&&quotient: &&Inst| {
+            data.natural().is_some() || func.dfg.insts[quotient].natural().is_none()
+        };
+        let known = quotients.get(&(division, args.clone()));
+        if let Some(&quotient) = known.filter(serves) {
             if placed.insert(quotient) {
                 made.push(quotient);
             }
@@ -135,6 +141,8 @@ mod tests {
             "v2 = srem v0, v1 : i32",
             "v3 = udiv v0, v1 : i32",
             "v4 = urem v1, v0 : i32",
+            "v5 = udiv v1, v1 {natural} : i32",
+            "v6 = urem v1, v1 : i32",
         ];
         let (count, found) = becomes(&lines);
         assert_eq!((count, found), (0, lines.map(str::to_owned).to_vec()));
