@@ -279,7 +279,7 @@ mod tests {
                 .chain([largest])
                 .filter(|&a| a <= largest)
             {
-                assert_eq!((a * factor >> 32) >> shift, a / by, "{a} / {by}");
+                assert_eq!(((a * factor) >> 32) >> shift, a / by, "{a} / {by}");
             }
         }
     }
