@@ -69,9 +69,7 @@ fn held(func: &ThreadFunction, block: Block, slot: Slot) -> Vec<(usize, Use)> {
         match data.op {
             ThreadOp::WgmmaWait => {
                 let is_last = data.pending().is_none_or(|&pending| pending == 0);
-                if let Some((at, used)) = from_lanes.take().filter(|_| is_last && after_first) {
-                    found.push((at, used));
-                }
+                found.extend(from_lanes.take().filter(|_| is_last && after_first));
                 (after_first, computes) = (!is_last, false);
             }
             op if op.info().is_special() => computes = true,
