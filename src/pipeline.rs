@@ -38,7 +38,6 @@ use crate::settings::{Asserts, Options, Promote, PtxVersion, Target};
 use crate::thread::branch_around_copies::branch_around_copies;
 use crate::thread::branch_around_rare::branch_around_rare;
 use crate::thread::delay_copies::delay_copies;
-use crate::thread::divide_by_constants::divide_by_constants;
 use crate::thread::drop_parameters::drop_parameters;
 use crate::thread::fence_copies::fence_copies;
 use crate::thread::hold_waits::hold_waits;
@@ -46,7 +45,7 @@ use crate::thread::insert_barriers::insert_barriers;
 use crate::thread::keep_operands::keep_operands;
 use crate::thread::multiply_by_reciprocals::multiply_by_reciprocals;
 use crate::thread::place_shared::place_shared;
-use crate::thread::share_quotients::share_quotients;
+use crate::thread::simplify_divisions::simplify_divisions;
 use crate::thread::slice_operands::slice_operands;
 use crate::thread::start_in_turns::start_in_turns;
 use crate::thread::start_sums::start_sums;
@@ -595,11 +594,8 @@ fn expand_and_place(
     if drop_parameters(&mut thread) > 0 {
         watch.thread("drop_parameters", &thread)?;
     }
-    if share_quotients(&mut thread) > 0 {
-        watch.thread("share_quotients", &thread)?;
-    }
-    if divide_by_constants(&mut thread) > 0 {
-        watch.thread("divide_by_constants", &thread)?;
+    if simplify_divisions(&mut thread) > 0 {
+        watch.thread("simplify_divisions", &thread)?;
     }
     if multiply_by_reciprocals(&mut thread) > 0 {
         watch.thread("multiply_by_reciprocals", &thread)?;

@@ -51,13 +51,23 @@ class Refused(CompilationError):
 
 
 class Launched:
-    """What a launch returns."""
+    """What a launch returns, to be launched again with arguments of the same kinds, constants among them."""
 
-    def __init__(self, kernel, options):
+    def __init__(self, kernels, kernel, options, specialization):
+        self.kernels, self.specialization = kernels, specialization
         self.asm = {"ptx": kernel.text}
         self.n_regs, self.n_spills, self.name = kernel.registers, kernel.local_bytes, kernel.meta["name"]
         self.hash = hashlib.sha256(kernel.text.encode()).hexdigest()
         self.metadata = SimpleNamespace(name=self.name, shared=kernel.meta["shared"], **vars(options))
+
+    def __getitem__(self, grid):
+        return lambda *args: beside.bound(self.kernels, grid, spelled(self.specialization, args)[1])[1]()
+
+
+def spelled(specialization, values):
+    """The signature's entries of arguments, and what is passed at launch."""
+    given = []
+    return [beside.entry(kind, promise, value, given) for (kind, promise), value in zip(specialization, values, strict=True)], given
 
 
 def run(jit, *args, grid, warmup, **kwargs):
@@ -68,9 +78,8 @@ def run(jit, *args, grid, warmup, **kwargs):
     arguments, specialization, _ = jit.device_caches[torch.cuda.current_device()][4](*args, **named)
     defaults = {**DEFAULTS, "enable_fp_fusion": knobs.language.default_fp_fusion}
     options = SimpleNamespace(**{name: named.get(name, default) for name, default in defaults.items()})
-    given = []
-    spelled = [beside.entry(kind, promise, value, given) for (kind, promise), value in zip(specialization, arguments.values(), strict=True)]
-    signature = ", ".join(spelled)
+    entries, given = spelled(specialization, arguments.values())
+    signature = ", ".join(entries)
     text = source(jit, beside.called_by_name(arguments.values()))
     key = (text, signature, *vars(options).values())
     if key not in known:
@@ -84,7 +93,7 @@ def run(jit, *args, grid, warmup, **kwargs):
     if not warmup:
         kernel, launch = beside.bound(known[key], grid(arguments) if callable(grid) else grid, given)
         launch()
-    return Launched(kernel, options)
+    return Launched(known[key], kernel, options, specialization)
 
 
 def compile_source(src, target=None, options=None, _env_vars=None):
@@ -92,13 +101,13 @@ def compile_source(src, target=None, options=None, _env_vars=None):
     target = target or triton.runtime.driver.active.get_current_target()
     options = compiler.make_backend(target).parse_options(dict(options or {}))
     text = source(src.fn, beside.called_by_name(src.constants.values()))
-    spelled = []
+    entries = []
     for i, (name, kind) in enumerate(src.signature.items()):
         value = src.constants.get((i,))
         # PyTorch promises multiples of 16 of floats, too.
         promise = "D" if kind[:2] not in ("fp", "bf") and ["tt.divisibility", 16] in map(list, src.attrs.get((i,), [])) else ""
-        spelled.append(beside.entry("constexpr" if (i,) in src.constants else kind, promise, value, []))
-    signature = ", ".join(spelled)
+        entries.append(beside.entry("constexpr" if (i,) in src.constants else kind, promise, value, []))
+    signature = ", ".join(entries)
     flags = ["--promote", "never", "--persistent", "never"]
     key = hashlib.sha256(repr(("tilelift", beside.TILELIFT, text, signature, options)).encode()).hexdigest()
     cache, name = get_cache_manager(key), name_of(src.fn)

@@ -13,7 +13,6 @@ use crate::ir::level::{Thread, Tile};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
 
-use super::expected_reach::expected_reach;
 use super::regs::{Expanded, Part, Parts, PartsBuilder};
 use super::{Expander, Result, bug};
 
@@ -107,9 +106,7 @@ impl Expander<'_> {
         let info = |i: usize| self.axis().info(data.args[i]);
         let is_said = data.natural().is_some();
         let has_sign = matches!(new.op, Sdiv | Srem);
-        let is_known = info(1).constant().is_some_and(|by| by > 0);
-        let fits = || expected_reach(self.tile, self.axis(), data.args[0]).is_some();
-        let dividend = is_said || info(0).is_natural() || has_sign && is_known && fits();
+        let dividend = is_said || info(0).is_natural();
         let divisor = (is_said && !has_sign) || info(1).is_natural();
         let is_natural = dividend && (divisor || has_sign);
         if is_natural && divisor {

@@ -25,7 +25,6 @@ mod control;
 mod convert;
 mod dot;
 mod elementwise;
-mod expected_reach;
 mod gather;
 mod histogram;
 mod hold_loads;

@@ -1,0 +1,360 @@
+//! Remainders from quotients, and quotients by constants from products.
+//!
+//! ```text
+//! r = srem a, b                        q = sdiv a, b
+//! q = sdiv a, b                 =>     r = isub a, (imul q, b)
+//!
+//!                                      h = umulhi a, m
+//! q = udiv a, 113               =>     q = ushr h, k
+//!
+//!                                      h = iadd (smulhi a, m), a
+//! q = sdiv a, 113               =>     q = iadd (sshr h, k), (ushr a, 31)
+//! ```
+//!
+//! - **Remainders** where there is the quotient of the same numbers in the block, and all by constants that are no powers of two: from
+//!   quotients. A division by a number that is known at run time alone takes dozens of instructions, and the assembler does not see that
+//!   both are one. Kernels whose programs are numbered in groups begin with them, and nothing can be fetched before. (An H200: a
+//!   product of 4096x4096x512 without any division is 1.03 times as fast.)
+//! - **By powers of two** without a sign, or where the dividend is known not to be negative (`natural`): a shift, or a mask. With a sign
+//!   they stay; the assembler takes three instructions, two of them for what rounds to zero.
+//! - **By other constants**, of 32 and 64 bits: the high half of a product, shifted ([`Product`]). ptxas 13.0 takes seven instructions for a
+//!   reciprocal at run time, and then eleven for each signed quotient of 32 bits by 113 and nine for each remainder.
+//!
+//! Block programs keep their remainders, by which passes know that numbers are not negative. Numbers are exact modulo 2 to the
+//! width, and what a division by zero gives is as little known before as after. What is said of one dividend with `natural` is said
+//! for its division alone: others do not take its quotient. Time is linear.
+
+use cranelift_entity::EntitySet;
+use rustc_hash::FxHashMap;
+
+use crate::ir::attrs::{Attr, Attrs, Flag, make};
+use crate::ir::dfg::{InstData, SourceLoc, ValueList};
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::function::ThreadFunction;
+use crate::ir::ops::ThreadOp;
+use crate::ir::types::ThreadType;
+
+/// Takes divisions apart; gives how many.
+pub fn simplify_divisions(func: &mut ThreadFunction) -> usize {
+    let blocks = func.order.blocks.clone();
+    blocks.into_iter().map(|block| in_block(func, block)).sum()
+}
+
+fn in_block(func: &mut ThreadFunction, block: Block) -> usize {
+    let list = func.order.insts(block).to_vec();
+    let mut quotients = Quotients::default();
+    let mut has_divisions = false;
+    for &inst in &list {
+        let Some(division) = Division::of(func, inst) else {
+            continue;
+        };
+        has_divisions = true;
+        if !division.is_remainder() {
+            quotients.entry(division.key()).or_insert(inst);
+        }
+    }
+    if !has_divisions {
+        return 0;
+    }
+    let mut work = Work {
+        made: Vec::with_capacity(list.len()),
+        placed: EntitySet::new(),
+        quotients,
+        count: 0,
+        func,
+    };
+    for inst in list {
+        work.place(inst);
+    }
+    let Work { made, count, .. } = work;
+    if count > 0 {
+        func.order.replace(block, made);
+    }
+    count
+}
+
+/// Quotients of a block: by op, operands, and whether the dividend is said to be natural.
+type Quotients = FxHashMap<(ThreadOp, ValueList, bool), Inst>;
+
+/// A division.
+#[derive(Clone)]
+struct Division {
+    op: ThreadOp,
+    operands: ValueList,
+    ty: ThreadType,
+    is_natural: bool,
+    /// The divisor, if it is known and above one; with a sign, as a number with one.
+    by: Option<u64>,
+}
+
+impl Division {
+    fn of(func: &ThreadFunction, inst: Inst) -> Option<Division> {
+        let data = &func.dfg.insts[inst];
+        let has_sign = match data.op {
+            ThreadOp::Sdiv | ThreadOp::Srem => true,
+            ThreadOp::Udiv | ThreadOp::Urem => false,
+            _ => return None,
+        };
+        let &[_, b] = data.args.as_slice() else {
+            return None;
+        };
+        let ty = func.dfg.ty(b);
+        let is_negative = |by: u64| has_sign && by >> (ty.elem.bits() - 1) != 0;
+        Some(Division {
+            op: data.op,
+            operands: data.args.clone(),
+            ty,
+            is_natural: data.natural().is_some(),
+            by: constant(func, b).filter(|&by| by > 1 && !is_negative(by)),
+        })
+    }
+
+    fn is_remainder(&self) -> bool {
+        matches!(self.op, ThreadOp::Srem | ThreadOp::Urem)
+    }
+
+    fn has_sign(&self) -> bool {
+        matches!(self.op, ThreadOp::Sdiv | ThreadOp::Srem)
+    }
+
+    /// By what its quotient is known.
+    fn key(&self) -> (ThreadOp, ValueList, bool) {
+        (self.quotient_op(), self.operands.clone(), self.is_natural)
+    }
+
+    /// The op of the quotient.
+    fn quotient_op(&self) -> ThreadOp {
+        match self.has_sign() {
+            true => ThreadOp::Sdiv,
+            false => ThreadOp::Udiv,
+        }
+    }
+
+    /// The bits in which dividends without a sign differ, and magnitudes of those with one, but for the least number.
+    fn dividend_bits(&self) -> u32 {
+        self.ty.elem.bits() - u32::from(self.has_sign() || self.is_natural)
+    }
+}
+
+fn constant(func: &ThreadFunction, mut value: Value) -> Option<u64> {
+    loop {
+        let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+        match data.op {
+            ThreadOp::Const => return data.value().map(|&v| v & func.dfg.ty(value).elem.mask()),
+            ThreadOp::Splat => value = data.args[0],
+            _ => return None,
+        }
+    }
+}
+
+/// `a / by` for `a` of `w` bits as `a factor / 2^(w + shift)`, rounded down.
+///
+/// With `factor by = 2^(w + shift) + e` and `0 < e`, `a factor / 2^(w + shift)` is above `a / by` by `a e / (by 2^(w + shift))`, which is at most `1 / by`
+/// where `a e <= 2^(w + shift)`, and less where `a` is: both have the same whole part. Of `-a`, what is rounded down is one below the
+/// quotient that is rounded to zero, for `a <= 2^(w - 1)` (T. Granlund and P. Montgomery, "Division by invariant integers using
+/// multiplication", 1994).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Product {
+    /// Up to `w + 1` bits.
+    factor: u128,
+    shift: u32,
+}
+
+impl Product {
+    /// For `a < 2^dividend_bits`, and `-a` down to `-2^dividend_bits`; of `bits`, 32 or 64. The factor has more than `bits` bits only where the dividends
+    /// have as many. `by` is above one and no power of two.
+    fn of(by: u64, bits: u32, dividend_bits: u32) -> Product {
+        let by = u128::from(by);
+        // The power of two itself may have a bit too many; `by` does not divide it.
+        let product = |shift: u32| Product {
+            factor: (u128::MAX >> (u128::BITS - bits - shift)) / by + 1,
+            shift,
+        };
+        // With as many bits as `by` has, `e <= by < 2^shift`: enough for all dividends.
+        let enough = u128::BITS - by.leading_zeros();
+        let is_exact = |it: &Product| {
+            let e = it.factor * by - (1 << (bits + it.shift));
+            e <= 1 << (bits + it.shift - dividend_bits)
+        };
+        let mut all = (0..enough).map(product);
+        all.find(is_exact).unwrap_or_else(|| product(enough))
+    }
+}
+
+/// A block on its way.
+struct Work<'a> {
+    func: &'a mut ThreadFunction,
+    /// The new list.
+    made: Vec<Inst>,
+    /// Quotients that came before their places.
+    placed: EntitySet<Inst>,
+    quotients: Quotients,
+    count: usize,
+}
+
+impl Work<'_> {
+    /// Puts an instruction at the end, behind what it becomes a part of.
+    fn place(&mut self, inst: Inst) {
+        if !self.placed.insert(inst) {
+            return;
+        }
+        if let Some(division) = Division::of(self.func, inst) {
+            let loc = self.func.dfg.insts[inst].loc;
+            if let Some((op, args)) = self.becomes(&division, loc) {
+                let data = &mut self.func.dfg.insts[inst];
+                data.op = op;
+                data.attrs.clear();
+                data.args = args;
+                self.count += 1;
+            }
+        }
+        self.made.push(inst);
+    }
+
+    /// What a division becomes, if it does.
+    fn becomes(&mut self, division: &Division, loc: SourceLoc) -> Option<(ThreadOp, ValueList)> {
+        let mut at = At {
+            work: self,
+            loc,
+            ty: division.ty,
+        };
+        let a = division.operands[0];
+        let known = division.by.filter(|by| !by.is_power_of_two());
+        if let Some(by) = division.by
+            && by.is_power_of_two()
+            && (division.is_natural || !division.has_sign())
+        {
+            let (op, number) = match division.is_remainder() {
+                true => (ThreadOp::And, by - 1),
+                false => (ThreadOp::Ushr, u64::from(by.ilog2())),
+            };
+            let number = at.number(number);
+            return Some((op, ValueList::from_slice(&[a, number])));
+        }
+        if division.is_remainder() {
+            let quotient = match at.work.quotient(division) {
+                Some(quotient) => quotient,
+                None => {
+                    let by_constant = known.is_some() && is_multiplied(division.ty);
+                    by_constant.then(|| at.new_quotient(division))?
+                }
+            };
+            let whole = at.value(ThreadOp::Imul, &[quotient, division.operands[1]]);
+            return Some((ThreadOp::Isub, ValueList::from_slice(&[a, whole])));
+        }
+        known
+            .filter(|_| is_multiplied(division.ty))
+            .map(|by| at.quotient(division, by))
+    }
+
+    /// A quotient of the block that serves a remainder; if it comes later, it is put here.
+    fn quotient(&mut self, remainder: &Division) -> Option<Value> {
+        let is_single = remainder.ty.count == 1;
+        let (op, operands, is_natural) = remainder.key();
+        let plain = (op, operands.clone(), false);
+        let natural = is_natural.then_some((op, operands, true));
+        let mut keys = natural.into_iter().chain([plain]);
+        let inst = keys.find_map(|key| self.quotients.get(&key).copied())?;
+        // Several numbers in a pack stay packed.
+        if !is_single && remainder.by.is_none() {
+            return None;
+        }
+        self.place(inst);
+        Some(self.func.dfg.insts[inst].results[0])
+    }
+}
+
+/// Whether the machine has the high half of such products.
+fn is_multiplied(ty: ThreadType) -> bool {
+    matches!(ty.elem.bits(), 32 | 64)
+}
+
+/// Makes instructions at the end of the new list.
+struct At<'w, 'a> {
+    work: &'w mut Work<'a>,
+    loc: SourceLoc,
+    ty: ThreadType,
+}
+
+impl At<'_, '_> {
+    fn inst(&mut self, op: ThreadOp, args: &[Value], attrs: &[Attr]) -> Inst {
+        let mut data = InstData::new(op, args);
+        data.attrs.extend(attrs.iter().cloned());
+        data.loc = self.loc;
+        let inst = self.work.func.dfg.make_inst(data, &[self.ty]);
+        self.work.made.push(inst);
+        inst
+    }
+
+    fn value(&mut self, op: ThreadOp, args: &[Value]) -> Value {
+        let inst = self.inst(op, args, &[]);
+        self.work.func.dfg.insts[inst].results[0]
+    }
+
+    fn number(&mut self, number: u64) -> Value {
+        let inst = self.inst(ThreadOp::Const, &[], &[make::value(number)]);
+        self.work.func.dfg.insts[inst].results[0]
+    }
+
+    /// The quotient for a remainder that has none, kept for others.
+    fn new_quotient(&mut self, remainder: &Division) -> Value {
+        let attrs = remainder.is_natural.then(|| make::natural(Flag));
+        let mut data = InstData::new(remainder.quotient_op(), &remainder.operands);
+        data.attrs.extend(attrs);
+        data.loc = self.loc;
+        let inst = self.work.func.dfg.make_inst(data, &[self.ty]);
+        self.work.quotients.insert(remainder.key(), inst);
+        self.work.place(inst);
+        self.work.func.dfg.insts[inst].results[0]
+    }
+
+    /// The quotient by a constant that is no power of two.
+    fn quotient(&mut self, division: &Division, by: u64) -> (ThreadOp, ValueList) {
+        let bits = self.ty.elem.bits();
+        let Product { factor, shift } = Product::of(by, bits, division.dividend_bits());
+        let a = division.operands[0];
+        let low = self.number((factor as u64) & self.ty.elem.mask());
+        if !division.has_sign() || division.is_natural {
+            let high = (ThreadOp::Umulhi, ValueList::from_slice(&[a, low]));
+            if factor >> bits == 0 {
+                return self.shifted(ThreadOp::Ushr, high, shift);
+            }
+            // Of `a + high` half, as the whole may not fit.
+            let high = self.value(high.0, &high.1);
+            let rest = (ThreadOp::Isub, ValueList::from_slice(&[a, high]));
+            let (op, args) = self.shifted(ThreadOp::Ushr, rest, 1);
+            let half = self.value(op, &args);
+            let half = (ThreadOp::Iadd, ValueList::from_slice(&[half, high]));
+            return self.shifted(ThreadOp::Ushr, half, shift - 1);
+        }
+        let mut high = (ThreadOp::Smulhi, ValueList::from_slice(&[a, low]));
+        // As a number with a sign the factor is less by 2^bits.
+        if factor >> (bits - 1) != 0 {
+            let less = self.value(high.0, &high.1);
+            high = (ThreadOp::Iadd, ValueList::from_slice(&[less, a]));
+        }
+        let (op, args) = self.shifted(ThreadOp::Sshr, high, shift);
+        let down = self.value(op, &args);
+        let sign = self.number(u64::from(bits - 1));
+        let is_negative = self.value(ThreadOp::Ushr, &[a, sign]);
+        (ThreadOp::Iadd, ValueList::from_slice(&[down, is_negative]))
+    }
+
+    /// What is to be shifted, shifted.
+    fn shifted(
+        &mut self,
+        op: ThreadOp,
+        (of, args): (ThreadOp, ValueList),
+        by: u32,
+    ) -> (ThreadOp, ValueList) {
+        if by == 0 {
+            return (of, args);
+        }
+        let value = self.value(of, &args);
+        let by = self.number(u64::from(by));
+        (op, ValueList::from_slice(&[value, by]))
+    }
+}
+
+#[cfg(test)]
+mod tests;
