@@ -201,7 +201,9 @@ def written(tilelift, text_of_file, jit, signature, options, *flags):
         command = [tilelift, "compile", file, "-n", name_of(jit), "-s", signature, "-t", target(), *flags, "-o", text, "--meta", meta]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            raise Uncompiled(" / ".join(line.strip() for line in done.stderr.splitlines()[:3]))
+            lines = done.stderr.splitlines()
+            first = next((i for i, line in enumerate(lines) if line.startswith("error")), 0)
+            raise Uncompiled(" / ".join(line.strip() for line in lines[first:first + 3]))
         facts = json.loads(meta.read_text())
         kernels = [(text.read_text(), facts)]
         if "fallback" in facts:

@@ -28,7 +28,7 @@ import triton
 from sources import name_of, source
 from triton import knobs
 from triton.compiler import compiler
-from triton.compiler.errors import CompilationError
+from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 from triton.runtime.cache import get_cache_manager
 from triton.runtime.jit import JITFunction
 
@@ -50,18 +50,33 @@ class Refused(CompilationError):
         return self.error_message
 
 
-class Launched:
-    """What a launch returns, to be launched again with arguments of the same kinds, constants among them."""
+class Failed(Refused, CompileTimeAssertionFailure):
+    """A kernel that says itself that it is none; an autotuner goes on with the next configuration."""
 
-    def __init__(self, kernels, kernel, options, specialization):
+
+def refusal(reason):
+    """What Triton raises for the same reason."""
+    return (Failed if "static assertion failed" in str(reason) else Refused)(str(reason))
+
+
+class Launched:
+    """What a launch returns, to be launched again with arguments of the same kinds, with or without constants among them."""
+
+    def __init__(self, jit, kernels, kernel, options, specialization, values):
         self.kernels, self.specialization = kernels, specialization
+        self.constants = [(param.is_constexpr, value if param.is_constexpr else None) for param, value in zip(jit.params, values, strict=True)]
         self.asm = {"ptx": kernel.text}
         self.n_regs, self.n_spills, self.name = kernel.registers, kernel.local_bytes, kernel.meta["name"]
         self.hash = hashlib.sha256(kernel.text.encode()).hexdigest()
         self.metadata = SimpleNamespace(name=self.name, shared=kernel.meta["shared"], **vars(options))
 
     def __getitem__(self, grid):
-        return lambda *args: beside.bound(self.kernels, grid, spelled(self.specialization, args)[1])[1]()
+        def launch(*args):
+            rest = iter(args)
+            is_whole = len(args) == len(self.constants)
+            values = [next(rest) if is_whole or not is_constant else value for is_constant, value in self.constants]
+            beside.bound(self.kernels, grid, spelled(self.specialization, values)[1])[1]()
+        return launch
 
 
 def spelled(specialization, values):
@@ -86,14 +101,14 @@ def run(jit, *args, grid, warmup, **kwargs):
         try:
             known[key] = beside.compiled(beside.TILELIFT, text, jit, signature, options)
         except beside.Uncompiled as refused:
-            raise Refused(str(refused)) from refused
+            raise refusal(refused) from refused
         except RuntimeError as problem:
             raise RuntimeError(f"{jit.fn.__name__}({signature}) {options}: {problem}") from None
     kernel, launch = known[key][0], None
     if not warmup:
         kernel, launch = beside.bound(known[key], grid(arguments) if callable(grid) else grid, given)
         launch()
-    return Launched(known[key], kernel, options, specialization)
+    return Launched(jit, known[key], kernel, options, specialization, arguments.values())
 
 
 def compile_source(src, target=None, options=None, _env_vars=None):
@@ -118,7 +133,7 @@ def compile_source(src, target=None, options=None, _env_vars=None):
         try:
             ptx, facts = beside.written(beside.TILELIFT, text, src.fn, signature, options, *flags)[-1]
         except beside.Uncompiled as refused:
-            raise Refused(str(refused)) from refused
+            raise refusal(refused) from refused
         own = {"name": facts["name"], "shared": facts["shared"], "num_warps": facts["block"][0] // 32}
         metadata = {**vars(options), **NO_SCRATCH, **own, "hash": key, "target": target}
         files = {f"{name}.ptx": ptx, f"{name}.cubin": assembled(ptx, target.arch), f"{name}.json": json.dumps(metadata, default=vars)}

@@ -97,8 +97,8 @@ class Kernel:
     """A loaded entry, of PTX or of a cubin's bytes, and what the driver says of it."""
 
     def __init__(self, ptx, meta):
-        torch.cuda.init()
-        torch.zeros(1, device="cuda")
+        # A context, without a kernel of torch's: those may be what is replaced.
+        torch.cuda.synchronize()
         log = bytearray(1 << 16)
         option = cu.CUjit_option
         result = cu.cuModuleLoadDataEx(

@@ -73,9 +73,11 @@ def write_function(function, name, written):
 
 
 def write_named(text, scope, written):
-    """Adds what a text names and this scope has."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Name) and node.id in scope and node.id not in written and node.id not in ("tl", "triton"):
+    """Adds what a text names and this scope has, but for what has the name of a parameter."""
+    nodes = list(ast.walk(ast.parse(text)))
+    skipped = {"tl", "triton", *(node.arg for node in nodes if isinstance(node, ast.arg))}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id in scope and node.id not in written and node.id not in skipped:
             write_value(node.id, scope[node.id], written)
 
 
@@ -84,17 +86,29 @@ def spelled_type(dtype):
     return next(f"tl.{name}" for name, value in vars(tl).items() if isinstance(value, tl.dtype) and value == dtype)
 
 
+def of_program(value):
+    """Whether it is defined in what is run, and not in a library that kernels name."""
+    return getattr(value, "__module__", "triton").split(".")[0] not in ("triton", "torch", "builtins")
+
+
 def write_value(name, value, written):
     if isinstance(value, types.ModuleType):
         written[name] = f"\nimport {value.__name__} as {name}\n"
     elif isinstance(value, (runtime.JITFunction, getattr(runtime, "ConstexprFunction", ()))):
         write_function(value, name, written)
-    elif isinstance(value, type) and hasattr(value, "__module__") and value.__module__.split(".")[0] not in ("triton", "torch", "builtins"):
+    elif isinstance(value, type) and of_program(value):
         text = textwrap.dedent(inspect.getsource(value))
         write_named(text, vars(inspect.getmodule(value)), written)
         written[name] = "\n\n" + text
     elif isinstance(value, tl.dtype):
         written[name] = f"\n{name} = {spelled_type(value)}\n"
+    elif isinstance(plain := getattr(value, "value", value), types.FunctionType) and of_program(plain):
+        # Of Python, for constants; a decorator stands in its text.
+        text = textwrap.dedent(inspect.getsource(plain))
+        written[name] = ""
+        write_named(text, plain.__globals__, written)
+        del written[name]
+        written[name] = f"\n\n{text}" + (f"\n{name} = {plain.__name__}\n" if name != plain.__name__ else "")
     elif isinstance(value, tl.constexpr) and isinstance(value.value, tl.dtype):
         written[name] = f"\n{name} = tl.constexpr({spelled_type(value.value)})\n"
     elif (spelled := literal(value)) is not None and not spelled.startswith("@"):

@@ -11,14 +11,16 @@
 //! q = sdiv a, 113               =>     q = iadd (sshr h, k), (ushr a, 31)
 //! ```
 //!
-//! - **Remainders** where there is the quotient of the same numbers in the block, and all by constants that are no powers of two: from
-//!   quotients. A division by a number that is known at run time alone takes dozens of instructions, and the assembler does not see that
+//! - **Remainders** where there is the quotient of the same numbers in the block, and those by other constants (below): from quotients.
+//!   A division by a number that is known at run time alone takes dozens of instructions, and the assembler does not see that
 //!   both are one. Kernels whose programs are numbered in groups begin with them, and nothing can be fetched before. (An H200: a
 //!   product of 4096x4096x512 without any division is 1.03 times as fast.)
 //! - **By powers of two** without a sign, or where the dividend is known not to be negative (`natural`): a shift, or a mask. With a sign
-//!   they stay; the assembler takes three instructions, two of them for what rounds to zero.
-//! - **By other constants**, of 32 and 64 bits: the high half of a product, shifted ([`Product`]). ptxas 13.0 takes seven instructions for a
-//!   reciprocal at run time, and then eleven for each signed quotient of 32 bits by 113 and nine for each remainder.
+//!   the quotient stays; the assembler takes three instructions, two of them for what rounds to zero.
+//! - **By other constants above one**, of 32 and 64 bits: the high half of a product, shifted ([`Product`]). Of 32 bits with a sign that is three or
+//!   four machine instructions, two where the dividend is natural, and a remainder is one more; of 64 bits 12 to 16, 7 to 9, and three more.
+//!   ptxas 13.0 takes seven for a reciprocal at run time, and then eleven for each signed quotient of 32 bits by 113 and nine for each
+//!   remainder. Divisors below zero are left to it.
 //!
 //! Block programs keep their remainders, by which passes know that numbers are not negative. Numbers are exact modulo 2 to the
 //! width, and what a division by zero gives is as little known before as after. What is said of one dividend with `natural` is said
@@ -73,18 +75,25 @@ fn in_block(func: &mut ThreadFunction, block: Block) -> usize {
     count
 }
 
-/// Quotients of a block: by op, operands, and whether the dividend is said to be natural.
-type Quotients = FxHashMap<(ThreadOp, ValueList, bool), Inst>;
+/// Quotients of a block: by op, dividend, divisor, and whether the dividend is said to be natural.
+type Quotients = FxHashMap<(ThreadOp, Value, By, bool), Inst>;
+
+/// By what is divided.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum By {
+    /// A number above one; where the division has a sign, it would not be negative with one.
+    Number(u64),
+    Value(Value),
+}
 
 /// A division.
 #[derive(Clone)]
 struct Division {
     op: ThreadOp,
     operands: ValueList,
+    by: By,
     ty: ThreadType,
     is_natural: bool,
-    /// The divisor, if it is known and above one; with a sign, as a number with one.
-    by: Option<u64>,
 }
 
 impl Division {
@@ -100,12 +109,13 @@ impl Division {
         };
         let ty = func.dfg.ty(b);
         let is_negative = |by: u64| has_sign && by >> (ty.elem.bits() - 1) != 0;
+        let number = constant(func, b).filter(|&by| by > 1 && !is_negative(by));
         Some(Division {
             op: data.op,
             operands: data.args.clone(),
             ty,
+            by: number.map_or(By::Value(b), By::Number),
             is_natural: data.natural().is_some(),
-            by: constant(func, b).filter(|&by| by > 1 && !is_negative(by)),
         })
     }
 
@@ -118,8 +128,18 @@ impl Division {
     }
 
     /// By what its quotient is known.
-    fn key(&self) -> (ThreadOp, ValueList, bool) {
-        (self.quotient_op(), self.operands.clone(), self.is_natural)
+    fn key(&self) -> (ThreadOp, Value, By, bool) {
+        let op = self.quotient_op();
+        (op, self.operands[0], self.by, self.is_natural)
+    }
+
+    /// The divisor, if it is a number whose quotients are products.
+    fn factor_known(&self) -> Option<u64> {
+        let is_multiplied = matches!(self.ty.elem.bits(), 32 | 64);
+        match self.by {
+            By::Number(by) if is_multiplied && !by.is_power_of_two() => Some(by),
+            _ => None,
+        }
     }
 
     /// The op of the quotient.
@@ -130,7 +150,7 @@ impl Division {
         }
     }
 
-    /// The bits in which dividends without a sign differ, and magnitudes of those with one, but for the least number.
+    /// The bits of dividends: all, or all but that of the sign.
     fn dividend_bits(&self) -> u32 {
         self.ty.elem.bits() - u32::from(self.has_sign() || self.is_natural)
     }
@@ -149,9 +169,9 @@ fn constant(func: &ThreadFunction, mut value: Value) -> Option<u64> {
 
 /// `a / by` for `a` of `w` bits as `a factor / 2^(w + shift)`, rounded down.
 ///
-/// With `factor by = 2^(w + shift) + e` and `0 < e`, `a factor / 2^(w + shift)` is above `a / by` by `a e / (by 2^(w + shift))`, which is at most `1 / by`
-/// where `a e <= 2^(w + shift)`, and less where `a` is: both have the same whole part. Of `-a`, what is rounded down is one below the
-/// quotient that is rounded to zero, for `a <= 2^(w - 1)` (T. Granlund and P. Montgomery, "Division by invariant integers using
+/// With `factor by = 2^(w + shift) + e` and `0 < e`, `a factor / 2^(w + shift)` is above `a / by` by `a e / (by 2^(w + shift))`. Where
+/// `a e < 2^(w + shift)` that is less than `1 / by`, so that both have the same whole part. Of `-a`, what is rounded down is one below the
+/// quotient that is rounded to zero, also where `a e = 2^(w + shift)` (T. Granlund and P. Montgomery, "Division by invariant integers using
 /// multiplication", 1994).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Product {
@@ -161,16 +181,16 @@ struct Product {
 }
 
 impl Product {
-    /// For `a < 2^dividend_bits`, and `-a` down to `-2^dividend_bits`; of `bits`, 32 or 64. The factor has more than `bits` bits only where the dividends
-    /// have as many. `by` is above one and no power of two.
+    /// For dividends below `2^dividend_bits`, and down to `-2^dividend_bits`, where `w` is `bits`, 32 or 64. `by` is above one and no power of two.
+    /// The factor has more than `bits` bits only if `dividend_bits` are `bits`.
     fn of(by: u64, bits: u32, dividend_bits: u32) -> Product {
         let by = u128::from(by);
-        // The power of two itself may have a bit too many; `by` does not divide it.
+        // The power of two may be 2^128. As `by` does not divide it, the number before has the same quotient.
         let product = |shift: u32| Product {
             factor: (u128::MAX >> (u128::BITS - bits - shift)) / by + 1,
             shift,
         };
-        // With as many bits as `by` has, `e <= by < 2^shift`: enough for all dividends.
+        // With a shift by as many bits as `by` has, `e <= by < 2^shift`: enough for all dividends.
         let enough = u128::BITS - by.leading_zeros();
         let is_exact = |it: &Product| {
             let e = it.factor * by - (1 << (bits + it.shift));
@@ -186,7 +206,7 @@ struct Work<'a> {
     func: &'a mut ThreadFunction,
     /// The new list.
     made: Vec<Inst>,
-    /// Quotients that came before their places.
+    /// What of the old list is in the new one; quotients come before their places.
     placed: EntitySet<Inst>,
     quotients: Quotients,
     count: usize,
@@ -219,10 +239,10 @@ impl Work<'_> {
             ty: division.ty,
         };
         let a = division.operands[0];
-        let known = division.by.filter(|by| !by.is_power_of_two());
-        if let Some(by) = division.by
+        let has_no_sign = division.is_natural || !division.has_sign();
+        if let By::Number(by) = division.by
             && by.is_power_of_two()
-            && (division.is_natural || !division.has_sign())
+            && has_no_sign
         {
             let (op, number) = match division.is_remainder() {
                 true => (ThreadOp::And, by - 1),
@@ -231,42 +251,32 @@ impl Work<'_> {
             let number = at.number(number);
             return Some((op, ValueList::from_slice(&[a, number])));
         }
+        let known = division.factor_known();
         if division.is_remainder() {
             let quotient = match at.work.quotient(division) {
                 Some(quotient) => quotient,
-                None => {
-                    let by_constant = known.is_some() && is_multiplied(division.ty);
-                    by_constant.then(|| at.new_quotient(division))?
-                }
+                None => known.map(|_| at.new_quotient(division))?,
             };
             let whole = at.value(ThreadOp::Imul, &[quotient, division.operands[1]]);
             return Some((ThreadOp::Isub, ValueList::from_slice(&[a, whole])));
         }
-        known
-            .filter(|_| is_multiplied(division.ty))
-            .map(|by| at.quotient(division, by))
+        known.map(|by| at.quotient(division, by))
     }
 
     /// A quotient of the block that serves a remainder; if it comes later, it is put here.
     fn quotient(&mut self, remainder: &Division) -> Option<Value> {
-        let is_single = remainder.ty.count == 1;
-        let (op, operands, is_natural) = remainder.key();
-        let plain = (op, operands.clone(), false);
-        let natural = is_natural.then_some((op, operands, true));
-        let mut keys = natural.into_iter().chain([plain]);
-        let inst = keys.find_map(|key| self.quotients.get(&key).copied())?;
-        // Several numbers in a pack stay packed.
-        if !is_single && remainder.by.is_none() {
+        // Of divisors that are known at run time alone only single numbers were measured.
+        if remainder.ty.count > 1 && matches!(remainder.by, By::Value(_)) {
             return None;
         }
+        let natural = remainder.key();
+        let plain = (natural.0, natural.1, natural.2, false);
+        let inst = [natural, plain]
+            .iter()
+            .find_map(|key| self.quotients.get(key).copied())?;
         self.place(inst);
         Some(self.func.dfg.insts[inst].results[0])
     }
-}
-
-/// Whether the machine has the high half of such products.
-fn is_multiplied(ty: ThreadType) -> bool {
-    matches!(ty.elem.bits(), 32 | 64)
 }
 
 /// Makes instructions at the end of the new list.
@@ -311,10 +321,11 @@ impl At<'_, '_> {
     /// The quotient by a constant that is no power of two.
     fn quotient(&mut self, division: &Division, by: u64) -> (ThreadOp, ValueList) {
         let bits = self.ty.elem.bits();
+        let has_no_sign = division.is_natural || !division.has_sign();
         let Product { factor, shift } = Product::of(by, bits, division.dividend_bits());
         let a = division.operands[0];
         let low = self.number((factor as u64) & self.ty.elem.mask());
-        if !division.has_sign() || division.is_natural {
+        if has_no_sign {
             let high = (ThreadOp::Umulhi, ValueList::from_slice(&[a, low]));
             if factor >> bits == 0 {
                 return self.shifted(ThreadOp::Ushr, high, shift);
@@ -340,7 +351,7 @@ impl At<'_, '_> {
         (ThreadOp::Iadd, ValueList::from_slice(&[down, is_negative]))
     }
 
-    /// What is to be shifted, shifted.
+    /// The value of an op to the right by so many bits: the op itself if there are none.
     fn shifted(
         &mut self,
         op: ThreadOp,
