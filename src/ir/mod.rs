@@ -24,7 +24,7 @@
 //! `fneg`, `fabs`, `copysign` and `select` are not arithmetic: they keep a NaN's payload. Results of the 8-bit formats
 //! saturate: what is too large, and infinity, becomes the largest number.
 //!
-//! **Contraction**: unless it is switched off, one pass turns a product used only by a sum into `fma`. Before
+//! **Contraction**: unless it is switched off, one pass turns a sum of a product into `fma` (of f32 and f64 one that nothing else uses). Before
 //! that pass nothing is fused and after it nothing else is, on any level and any target.
 //!
 //! # Conversions
