@@ -13,7 +13,7 @@ pub use availability::Exists;
 pub(crate) use availability::exists;
 pub(crate) use ctas::{MOST_WARPS, one_cta, program_warps};
 pub(crate) use occupancy::better_warps;
-pub use occupancy::{Usage, spilled_bytes};
+pub use occupancy::{Usage, is_expected_to_spill, spilled_bytes};
 
 /// A PTX target: an architecture, and whether its code may use what later architectures lack (`a`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

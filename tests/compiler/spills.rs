@@ -1,7 +1,7 @@
 //! Whether a kernel will spill, as the compiler foretells it, against what ptxas does: the kernels of `spills.txt` and those of
 //! `filetests/run`.
 //!
-//! A kernel spills if ptxas reports any bytes of spills. It is foretold to if it needs more registers than its threads can have.
+//! A kernel spills if ptxas reports any bytes of spills.
 //! With `TILELIFT_SPILLS_TABLE=FILE` a line for each kernel is written there.
 
 use crate::common::ptxas;
@@ -15,7 +15,7 @@ use tilelift::filetest::variants;
 use tilelift::front::{Module, Specialization, parse_signature};
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::ops::TileOp;
-use tilelift::settings::{Options, Target};
+use tilelift::settings::{Options, Target, is_expected_to_spill};
 use tilelift::text::parse::{AnyFunction, parse_file};
 
 /// Assemblers at a time.
@@ -43,7 +43,7 @@ struct Outcome {
 
 impl Outcome {
     fn is_foretold(&self) -> bool {
-        self.needed > self.most
+        is_expected_to_spill(self.needed, self.most)
     }
 
     fn spills(&self) -> bool {
@@ -198,9 +198,7 @@ fn nine_of_ten_spills_are_foretold() {
     assert_eq!(found.len(), cases.len());
     assert!(hits > 100, "{table}");
     assert!(10 * missed < hits + missed, "{table}");
-    // One in seven: ptxas finds room for up to 41 registers more than are foretold where fragments of products stand in order, and of these
-    // kernels a quarter lack five or fewer.
-    assert!(7 * false_alarms < hits + false_alarms, "{table}");
+    assert!(10 * false_alarms < hits + false_alarms, "{table}");
     // All warps begin with what is asked of ptxas, and what the program needs is counted without what it takes: else a tuner would
     // leave out the fastest configurations.
     let mut takers = found.iter().filter(|o| o.takes).peekable();

@@ -1,7 +1,7 @@
 //! What is to be said of a kernel that is right, but slow: registers that spill, loops with fewer stages than asked for.
 
 use crate::compile::CompiledKernel;
-use crate::settings::{Options, Target, better_warps, spilled_bytes};
+use crate::settings::{Options, Target, better_warps, is_expected_to_spill, spilled_bytes};
 
 /// What is to be said when a thread needs more registers than there are, and what to do; the kernel is right, but slow.
 pub(super) fn of_spills(kernel: &CompiledKernel, options: &Options) -> Option<(String, String)> {
@@ -9,7 +9,7 @@ pub(super) fn of_spills(kernel: &CompiledKernel, options: &Options) -> Option<(S
     let most = Target::most_registers(threads);
     let most = options.max_registers.map_or(most, |n| most.min(n.into()));
     let needed = kernel.stats.machine.needed_registers;
-    (needed > most).then(|| {
+    is_expected_to_spill(needed, most).then(|| {
         let (name, bytes) = (&kernel.meta.name, spilled_bytes(needed, most));
         let message = format!(
             "{name} needs about {needed} registers a thread and gets {most}; values will spill to memory, about {bytes} bytes a thread"
