@@ -274,6 +274,10 @@ impl Work<'_> {
         let inst = [natural, plain]
             .iter()
             .find_map(|key| self.quotients.get(key).copied())?;
+        if !self.placed.contains(inst) {
+            // Its own divisor may be the same number of an instruction that comes later.
+            self.func.dfg.insts[inst].args = remainder.operands.clone();
+        }
         self.place(inst);
         Some(self.func.dfg.insts[inst].results[0])
     }

@@ -192,6 +192,14 @@ fn a_remainder_comes_of_the_quotient_whichever_is_first() {
             3,
             &["smulhi", "ushr", "iadd", "imul", "isub", "imul", "isub"],
         ),
+        // The quotient's divisor is the same number, which stands behind the remainder.
+        (
+            "v7 = srem v0, v2 : i32
+            v16 = const {value = 64} : i32
+            v8 = sdiv v0, v16 : i32",
+            1,
+            &["sdiv", "imul", "isub"],
+        ),
         // Alone, with another sign, and packed.
         ("v8 = srem v0, v20 : i32", 0, &["srem"]),
         (
