@@ -5,7 +5,8 @@ usage: instead.py TILELIFT PROGRAM.py [ARGUMENT ..]
        instead.py TILELIFT -m MODULE [ARGUMENT ..]     as in: instead.py target/release/tilelift -m pytest tests
 
 Triton binds the arguments and says what each promises; nothing of Triton compiles. What a launch returns has `asm` with the PTX,
-`n_regs`, `n_spills` and `metadata`. A kernel that Tilelift does not compile raises Triton's `CompilationError` with Tilelift's message.
+`n_regs`, `n_spills` and `metadata`, and can be launched again with other arguments of the same kinds. A kernel that Tilelift does not compile
+raises Triton's `CompilationError` with Tilelift's message, and `CompileTimeAssertionFailure` where an assertion of its own fails.
 Launches that only warm up compile and do not launch.
 
 Kernels that PyTorch writes are launched as PyTorch launches them: they come as machine code of ptxas, without tensor maps and with a CTA
