@@ -17,7 +17,7 @@
 //!   product of 4096x4096x512 without any division is 1.03 times as fast.)
 //! - **By powers of two** without a sign, or where the dividend is known not to be negative (`natural`): a shift, or a mask. With a sign
 //!   the quotient stays; the assembler takes three instructions, two of them for what rounds to zero.
-//! - **By other constants above one**, of 32 and 64 bits: the high half of a product, shifted ([`Product`]). Of 32 bits with a sign that is three or
+//! - **By other constants above one**, of 32 and 64 bits: the high half of a product, shifted (`Product`). Of 32 bits with a sign that is three or
 //!   four machine instructions, two where the dividend is natural, and a remainder is one more; of 64 bits 12 to 16, 7 to 9, and three more.
 //!   ptxas 13.0 takes seven for a reciprocal at run time, and then eleven for each signed quotient of 32 bits by 113 and nine for each
 //!   remainder. Divisors below zero are left to it.
