@@ -127,6 +127,11 @@ impl Division {
         matches!(self.op, ThreadOp::Sdiv | ThreadOp::Srem)
     }
 
+    /// Whether no dividend counts as negative.
+    fn has_no_negative(&self) -> bool {
+        self.is_natural || !self.has_sign()
+    }
+
     /// By what its quotient is known.
     fn key(&self) -> (ThreadOp, Value, By, bool) {
         let op = self.quotient_op();
@@ -134,7 +139,7 @@ impl Division {
     }
 
     /// The divisor, if it is a number whose quotients are products.
-    fn factor_known(&self) -> Option<u64> {
+    fn product_divisor(&self) -> Option<u64> {
         let is_multiplied = matches!(self.ty.elem.bits(), 32 | 64);
         match self.by {
             By::Number(by) if is_multiplied && !by.is_power_of_two() => Some(by),
@@ -239,10 +244,9 @@ impl Work<'_> {
             ty: division.ty,
         };
         let a = division.operands[0];
-        let has_no_sign = division.is_natural || !division.has_sign();
         if let By::Number(by) = division.by
             && by.is_power_of_two()
-            && has_no_sign
+            && division.has_no_negative()
         {
             let (op, number) = match division.is_remainder() {
                 true => (ThreadOp::And, by - 1),
@@ -251,7 +255,7 @@ impl Work<'_> {
             let number = at.number(number);
             return Some((op, ValueList::from_slice(&[a, number])));
         }
-        let known = division.factor_known();
+        let known = division.product_divisor();
         if division.is_remainder() {
             let quotient = match at.work.quotient(division) {
                 Some(quotient) => quotient,
@@ -325,11 +329,10 @@ impl At<'_, '_> {
     /// The quotient by a constant that is no power of two.
     fn quotient(&mut self, division: &Division, by: u64) -> (ThreadOp, ValueList) {
         let bits = self.ty.elem.bits();
-        let has_no_sign = division.is_natural || !division.has_sign();
         let Product { factor, shift } = Product::of(by, bits, division.dividend_bits());
         let a = division.operands[0];
         let low = self.number((factor as u64) & self.ty.elem.mask());
-        if has_no_sign {
+        if division.has_no_negative() {
             let high = (ThreadOp::Umulhi, ValueList::from_slice(&[a, low]));
             if factor >> bits == 0 {
                 return self.shifted(ThreadOp::Ushr, high, shift);

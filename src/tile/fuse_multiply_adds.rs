@@ -6,7 +6,7 @@
 //!
 //! Of f32 and f64 nothing else uses the product, which is gone then. Of 16 bits others may use it: there are as many instructions
 //! as before, and of what rounds to 8 or 11 bits each rounding counts. (A derivative in bf16 of three terms, a product among them
-//! stored, is off by 3 percent less, as with Triton, which contracts whatever else uses a product.)
+//! stored, is off by 3 percent less, computed for random numbers. Triton contracts whatever else uses a product.)
 //!
 //! With each `fma` computed in two roundings ([`crate::interp::Options::split_fma`]) a kernel computes before and after the
 //! pass the same bits, zeros' signs among them: `a - p` is `a + -p` by definition, and rounding to nearest knows no sign,
