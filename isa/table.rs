@@ -333,6 +333,8 @@ macro_rules! for_each_ptx {
             MbarArrive "mbarrier.arrive.shared::cta.b64 _," (addr D) sm 80 ptx 7 0, Sync;
             /// Whether a phase of a barrier has ended.
             MbarTry "mbarrier.try_wait.parity.shared::cta.b64" (def P, addr D, imm W) sm 90 ptx 8 0, Sync;
+            /// Chooses one of the lanes of a mask.
+            Elect "elect.sync _|" (def P, imm W) sm 90 ptx 8 0, Exchange;
             /// Starts to copy a box of a tensor to shared memory; it arrives on a barrier.
             BoxCopy "cp.async.bulk.tensor{m}.shared::cluster.global.tile.mbarrier::complete_tx::bytes" (addr D, map D, coords W, addr D) sm 90 ptx 8 0, Copy;
             /// Starts to copy a box from shared memory to a tensor.

@@ -118,7 +118,7 @@ def block_scaled(m, n, k):
 def four_bits(m, n, k, group=128):
     def expected(t):
         import torch
-        words = t["weight"].view(torch.int16).int().reshape(n, k // group, group // 4)
+        words = t["weight"].view(torch.int16).int().reshape(n, k // group // 2, group // 2)
         numbers = torch.cat([words >> (4 * quarter) & 15 for quarter in range(4)], 2).reshape(n, k).double()
         spread = lambda name: matrix(t, name).T.repeat_interleave(group, 1)
         w, x = (numbers - spread("zeros")) * spread("scales"), matrix(t, "x")
@@ -128,8 +128,9 @@ def four_bits(m, n, k, group=128):
         import torch
         w, out = torch.randn((n, k), device="cuda").half(), torch.empty((m, n), device="cuda").half()
         return lambda: torch.mm(t["x"], w.T, out=out)
-    rows = [(16, 128, 4, 4, 3), (16, 128, 4, 4, 4), (16, 128, 6, 4, 4), (16, 128, 8, 4, 3), (16, 256, 8, 4, 3), (16, 64, 4, 4, 3), (16, 64, 4, 4, 2),
-            (16, 64, 8, 4, 3), (16, 128, 4, 8, 3)]
+    bm = 8 if m <= 8 else 16
+    blocks = [(128, 4, 4, 3), (128, 4, 8, 3), (128, 3, 4, 3), (128, 8, 4, 3), (256, 4, 8, 3), (64, 4, 4, 3), (64, 8, 4, 3), (128, 2, 4, 3)]
+    rows = [(bm, *block) for block in blocks]
     return Case(f"int4 weights f16 {m}x{n}x{k}", "packed.py", "int4_matmul", [B("out", "fp16", (m, n), "poison"),
                 B("parts", "fp32", (max(row[2] for row in rows) * n, 16), "poison"), B("counts", "i32", None, nothing), B("x", "fp16", (m, k)),
                 B("weight", "u16", (n, k // 4)), B("scales", "fp16", (k // group, n), small), B("zeros", "u8", (k // group, n), below_16), N(m),

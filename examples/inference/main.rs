@@ -192,7 +192,7 @@ fn eight_bits(on: &On) -> Result<f64> {
 }
 
 fn four_bits(on: &On) -> Result<f64> {
-    let ([m, n, k], group) = ([3, 70, 1024], 64);
+    let ([m, n, k], group) = ([3, 70, 2048], 64);
     let words: Vec<i16> = numbers(1, n * k / 4)
         .iter()
         .map(|x| (x * 32767.9) as i16)
@@ -214,9 +214,9 @@ fn four_bits(on: &On) -> Result<f64> {
         .int4(&on.stream, &out, &on.buffer(&x)?, &weight, [m, n, k])?;
     let weight: Vec<f64> = (0..n * k)
         .map(|i| {
-            // Each quarter of a group stands in four bits of the group's words.
-            let (quarter, word) = (i % group / (group / 4), i % (group / 4));
-            let number = words[i / group * (group / 4) + word] >> (4 * quarter) & 15;
+            // Each quarter of two groups stands in four bits of their words.
+            let (pair, quarter, word) = (i / (2 * group), i / (group / 2) % 4, i % (group / 2));
+            let number = words[pair * (group / 2) + word] >> (4 * quarter) & 15;
             // Those of all rows stand side by side.
             let of_group = i % k / group * n + i / k;
             (f64::from(number) - f64::from(zeros[of_group])) * f64::from(scales[of_group])

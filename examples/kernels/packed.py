@@ -1,8 +1,9 @@
 """Products with weights of four bits, four in each word: integers with a scale and a zero for each group, or numbers of a table.
 
-weight is N x K/4 words of 16 bits. In each group of G elements of a row, bits 4q to 4q + 3 of word j are element j + q G/4, so that
-every quarter of the words meets neighbours of x. scales (of the type of x), and zeros (whole numbers, bytes) are K/G x N. x is M x K of f16 or
-bf16, out M x N, M at most BM. PARTS programs share a block: every one of them sums a part of K into `parts` (PARTS x N x BM, f32), and the
+weight is N x K/4 words of 16 bits. In each pair of groups, of 2 G elements of a row, bits 4q to 4q + 3 of word j are element j + q G/2: bits 0 to
+7 of all words are the first group, and the same four bits of neighbours meet neighbours of x. A pair is G bytes of a row: with groups of 128 a
+line of memory, which one copy brings. scales (of the type of x), and zeros (whole numbers, bytes) are K/G x N. x is M x K of f16 or bf16,
+out M x N, M at most BM, K a multiple of 2 G. PARTS programs share a block: every one of them sums a part of K into `parts` (PARTS x N x BM, f32), and the
 last to come adds these up, always in the same order. `counts` has a zero for each block, before and after. With PARTS = 1 neither is read.
 """
 import triton
@@ -48,29 +49,27 @@ def int4_matmul(out, parts, counts, x, weight, scales, zeros, M, N, K, G: tl.con
     part = tl.program_id(1)
     m = tl.arange(0, BM)
     n = tl.program_id(0) * BN + tl.arange(0, BN)
-    j = tl.arange(0, G // 4)
-    steps = tl.cdiv(K // G, PARTS)
-    first = part * steps * G
-    last = min(first + steps * G, K)
-    # Rows of whole groups begin at multiples of 16 bytes, and the compiler sees it.
-    words_at = weight + (n % N)[:, None] * (K // G * (G // 4)) + j[None, :]
+    j = tl.arange(0, G // 2)
+    steps = tl.cdiv(K // (2 * G), PARTS)
+    first = part * steps * (2 * G)
+    last = min(first + steps * (2 * G), K)
+    # Rows of whole pairs begin at multiples of 16 bytes, and the compiler sees it.
+    words_at = weight + (n % N)[:, None] * (K // (2 * G) * (G // 2)) + j[None, :]
     columns = x + (m % M)[None, :] * K + j[:, None]
     acc = tl.zeros((BN, BM), dtype=tl.float32)
-    for start in range(first, last, G):
+    for start in range(first, last, 2 * G):
         words = tl.load(words_at + start // 4)
-        scale = tl.load(scales + start // G * N + n % N).to(tl.float32)
-        zero = tl.load(zeros + start // G * N + n % N).to(tl.float32)
-        zero_low = (zero + base).to(dtype)[:, None]
-        zero_high = (zero * higher + base).to(dtype)[:, None]
-        low = tl.zeros((BN, BM), dtype=tl.float32)
-        high = tl.zeros((BN, BM), dtype=tl.float32)
         for half in tl.static_range(2):
+            group = (start // G + half) * N + n % N
+            scale = tl.load(scales + group).to(tl.float32)
+            zero = tl.load(zeros + group).to(tl.float32)
             pair = words >> (8 * half)
-            at = columns + start + half * (G // 2)
-            low = tl.dot(lifted(pair & 15, dtype) - zero_low, tl.load(at), low)
+            at = columns + start + half * G
+            low = lifted(pair & 15, dtype) - (zero + base).to(dtype)[:, None]
             upper = pair & 0xF0 if dtype == tl.float16 else (pair >> 4) & 15
-            high = tl.dot(lifted(upper, dtype) - zero_high, tl.load(at + G // 4), high)
-        acc += (low + high * (1.0 / higher)) * scale[:, None]
+            high = lifted(upper, dtype) - (zero * higher + base).to(dtype)[:, None]
+            sums = tl.dot(low, tl.load(at)) + tl.dot(high, tl.load(at + G // 2)) * (1.0 / higher)
+            acc += sums * scale[:, None]
     finish(out, parts, counts, acc, n, m, N, M, BM, PARTS)
 
 
@@ -80,24 +79,25 @@ def table4_matmul(out, parts, counts, x, weight, scales, table, M, N, K, G: tl.c
     part = tl.program_id(1)
     m = tl.arange(0, BM)
     n = tl.program_id(0) * BN + tl.arange(0, BN)
-    j = tl.arange(0, G // 4)
-    steps = tl.cdiv(K // G, PARTS)
-    first = part * steps * G
-    last = min(first + steps * G, K)
-    words_at = weight + (n % N)[:, None] * (K // G * (G // 4)) + j[None, :]
+    j = tl.arange(0, G // 2)
+    steps = tl.cdiv(K // (2 * G), PARTS)
+    first = part * steps * (2 * G)
+    last = min(first + steps * (2 * G), K)
+    words_at = weight + (n % N)[:, None] * (K // (2 * G) * (G // 2)) + j[None, :]
     columns = x + (m % M)[None, :] * K + j[:, None]
     acc = tl.zeros((BN, BM), dtype=tl.float32)
-    for start in range(first, last, G):
+    for start in range(first, last, 2 * G):
         words = tl.load(words_at + start // 4)
-        scale = tl.load(scales + start // G * N + n % N).to(tl.float32)
-        of_group = tl.zeros((BN, BM), dtype=tl.float32)
-        for quarter in tl.static_range(4):
-            w = tl.load(table + ((words >> (4 * quarter)) & 15))
-            of_group = tl.dot(w, tl.load(columns + start + quarter * (G // 4)), of_group)
-        acc += of_group * scale[:, None]
+        for half in tl.static_range(2):
+            scale = tl.load(scales + (start // G + half) * N + n % N).to(tl.float32)
+            of_group = tl.zeros((BN, BM), dtype=tl.float32)
+            for quarter in tl.static_range(2):
+                w = tl.load(table + ((words >> (4 * (2 * half + quarter))) & 15))
+                of_group = tl.dot(w, tl.load(columns + start + half * G + quarter * (G // 2)), of_group)
+            acc += of_group * scale[:, None]
     finish(out, parts, counts, acc, n, m, N, M, BM, PARTS)
 
 
-# run: int4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *fp16, *u8, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison parts=f32[1] poison counts=i32[1] zeros x=f16[640] normal(1) weight=i16[3200] uniform(2,-32768,32767) scales=f16[200] uniform(3,0.1,1) zeros=i8[200] uniform(4,0,15) M=5 N=100 K=128
-# run: int4_matmul "*bf16, *fp32, *i32, *bf16, *u16, *bf16, *u8, i32, i32, i32, 64, 16, 64, 2" : grid(2,2) out=bf16[500] poison parts=f32[3200] poison counts=i32[2] zeros x=bf16[640] normal(1) weight=i16[3200] uniform(2,-32768,32767) scales=bf16[200] uniform(3,0.1,1) zeros=i8[200] uniform(4,0,15) M=5 N=100 K=128
-# run: table4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *fp16, *fp16, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison parts=f32[1] poison counts=i32[1] zeros x=f16[640] normal(1) weight=i16[3200] uniform(2,-32768,32767) scales=f16[200] uniform(3,0.1,1) table=f16[16] [0,0.5,1,1.5,2,3,4,6,-0,-0.5,-1,-1.5,-2,-3,-4,-6] M=5 N=100 K=128
+# run: int4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *fp16, *u8, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison parts=f32[1] poison counts=i32[1] zeros x=f16[1920] normal(1) weight=i16[9600] uniform(2,-32768,32767) scales=f16[600] uniform(3,0.1,1) zeros=i8[600] uniform(4,0,15) M=5 N=100 K=384
+# run: int4_matmul "*bf16, *fp32, *i32, *bf16, *u16, *bf16, *u8, i32, i32, i32, 64, 16, 64, 2" : grid(2,2) out=bf16[500] poison parts=f32[3200] poison counts=i32[2] zeros x=bf16[1920] normal(1) weight=i16[9600] uniform(2,-32768,32767) scales=bf16[600] uniform(3,0.1,1) zeros=i8[600] uniform(4,0,15) M=5 N=100 K=384
+# run: table4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *fp16, *fp16, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison parts=f32[1] poison counts=i32[1] zeros x=f16[1920] normal(1) weight=i16[9600] uniform(2,-32768,32767) scales=f16[600] uniform(3,0.1,1) table=f16[16] [0,0.5,1,1.5,2,3,4,6,-0,-0.5,-1,-1.5,-2,-3,-4,-6] M=5 N=100 K=384

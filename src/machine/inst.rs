@@ -93,7 +93,7 @@ pub(crate) enum InstGroup {
     Reduce,
     /// Begins to read device memory and to write shared memory.
     Copy,
-    /// Exchange of registers within a warp. All lanes are there wherever the block runs, and it orders nothing else.
+    /// Exchange of registers within a warp, or a choice among its lanes. All lanes are there wherever the block runs, and it orders nothing else.
     Exchange,
     /// Barriers, waits, and what else stays where it is.
     Sync,

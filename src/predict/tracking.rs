@@ -40,6 +40,8 @@ impl Sm<'_> {
                 return Some(Known::number(u64::from(slot.offset?)));
             }
             ThreadOp::Special => return self.special(at, *data.reg()?),
+            // Numbers are those of each warp's first lane, which is as good as any.
+            ThreadOp::Elect => return Some(Known::number(1)),
             _ => {}
         }
         if thread.dfg.ty(result).count != 1 {

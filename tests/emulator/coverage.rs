@@ -55,6 +55,7 @@ const NOT_COMPARED: &[(&str, &str)] = &[
     ("LdParam", "every row reads its own parameters so"),
     ("FewerRegisters", ROLES),
     ("MbarArrive", ROLES),
+    ("Elect", BOXES),
     ("MbarExpect", BOXES),
     ("MbarInit", BOXES),
     ("MbarInval", BOXES),

@@ -222,29 +222,36 @@ const HARMLESS: &[Harmless] = &[
         Some(Target::SM_90A),
         "int4_matmul",
         "wgmma.commit_group.sync.aligned",
-        3,
+        2,
         CHAINED,
     ),
     (
         Some(Target::SM_90A),
         "int4_matmul",
-        "wgmma.wait_group.sync.aligned",
-        1,
-        CHAINED,
+        "wgmma.fence.sync.aligned",
+        2,
+        FENCED,
     ),
     (
         Some(Target::SM_90A),
         "table4_matmul",
         "wgmma.commit_group.sync.aligned",
-        3,
+        2,
         CHAINED,
     ),
     (
         Some(Target::SM_90A),
         "table4_matmul",
-        "wgmma.wait_group.sync.aligned",
+        "fence.proxy.async.shared::cta",
+        1,
+        STORED,
+    ),
+    (
+        Some(Target::SM_90A),
+        "table4_matmul",
+        "bar.sync",
         2,
-        CHAINED,
+        TOGETHER,
     ),
     (
         Some(Target::SM_90A),
@@ -297,6 +304,7 @@ const BESIDE: &str =
     "of the fences for barriers and for data, side by side, either covers the barrier";
 const CHAINED: &str = "the next product adds to the same sum and reads other registers, and a wait behind it is for both";
 const FENCED: &str = "what the product reads in registers was there at the fence before";
+const STORED: &str = "a fence follows what was stored for the product, and nothing before it is";
 const BEHIND: &str = "behind the last product the unit reads nothing";
 const ORDERLESS: &str = "programs are executed one after the other here: what they add is there when the last one reads it";
 const OVER: &str = "no box comes any more";

@@ -194,7 +194,7 @@ impl Kernels {
         self.launch(stream, &kernel, configs, &["M", "N", "K"], &grid, args)
     }
 
-    /// `out = x @ weight.T` with weights of four bits, for at most 64 rows of `x`. K is a multiple of the group. Sums over K may be computed
+    /// `out = x @ weight.T` with weights of four bits, for at most 64 rows of `x`. K is a multiple of two groups. Sums over K may be computed
     /// in parts, which are added in a fixed order.
     pub(crate) fn int4<T: Element>(
         &self,
@@ -210,7 +210,7 @@ impl Kernels {
                 format!("{m} rows, groups of {group}: 64 rows at most, groups of 64 or 128");
             return Err(Error::Shape(problem));
         }
-        expect_multiple("K", k, group)?;
+        expect_multiple("K", k, 2 * group)?;
         expect("out", out, &[m, n])?;
         expect("x", x, &[m, k])?;
         expect("words", weight.words, &[n, k / 4])?;
@@ -219,11 +219,11 @@ impl Kernels {
         let (rows, columns, depth) = (size("M", m)?, size("N", n)?, size("K", k)?);
         let kernel = self.device.kernel(&self.packed, "int4_matmul")?;
         // Numbers become floats between loads and products: four programs on each multiprocessor hide one another's waits.
-        let parts = parts(4 * MULTIPROCESSORS, n, k, 64, group);
+        let parts = parts(4 * MULTIPROCESSORS, n, k, 64, 2 * group);
         let kernel = kernel.constant("G", group as u32)?;
         let kernel = kernel.constant("PARTS", parts as u32)?;
-        let bm = m.next_power_of_two().max(16);
-        let configs = [(128, 4, 3), (64, 4, 3), (128, 8, 3)];
+        let bm = m.next_power_of_two().max(8);
+        let configs = [(128, 8, 3), (128, 4, 3), (64, 4, 3)];
         let least_rows = configs
             .iter()
             .fold(usize::MAX, |least, &(bn, ..)| least.min(bn as usize));

@@ -85,6 +85,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::Mbar
         | TypeRule::MbarExpect
         | TypeRule::MbarTry
+        | TypeRule::Elect
         | TypeRule::MbarWait
         | TypeRule::MbarWaitFor
         | TypeRule::MbarArrive

@@ -107,6 +107,7 @@ pub enum TypeRule {
     Wgmma,
     CpAsync,
     Words,
+    Elect,
 }
 
 /// How many values an operand stands for.

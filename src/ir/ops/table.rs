@@ -514,6 +514,8 @@ macro_rules! for_each_op {
                 BulkWait "bulk_wait" bulk_wait() {pending: u32} {} [] NoResult, Sync;
                 /// The same bits in 32-bit integers.
                 Words "words" words(x: Value) {} {} [ty] Words, Shape;
+                /// True in one lane of the warp, and false in the others. All of them are there.
+                Elect "elect" elect() {} {} [] Elect, Sync;
                 /// Lets the threads of a warp wait for each other, and orders their accesses.
                 WarpBarrier "warp_barrier" warp_barrier() {} {} [] NoResult, Sync;
                 /// Takes or gives back registers: each thread of four warps has `count` then.

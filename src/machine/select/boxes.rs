@@ -55,6 +55,14 @@ impl Selector<'_> {
         Ok(None)
     }
 
+    pub(super) fn select_elect(&mut self) -> Operand {
+        let (ty, none) = (PtxType::B32, Modifier::None);
+        let is_chosen = Operand::Regs(self.fresh(RegClass::P, 1));
+        let all = Operand::Imm(u64::from(u32::MAX));
+        self.push_inst(Ptx::Elect, ty, ty, none, 1, &[is_chosen, all]);
+        is_chosen
+    }
+
     /// The threads of a group wait for each other.
     pub(super) fn select_group_barrier(
         &mut self,

@@ -418,6 +418,7 @@ impl<'a> Selector<'a> {
             ThreadOp::SetRegisters => return self.select_set_registers(inst),
             ThreadOp::FenceMbarInit => return self.select_bare(Ptx::FenceMbarInit),
             ThreadOp::MbarTry => self.select_mbar_try(inst),
+            ThreadOp::Elect => Some(self.select_elect()),
             ThreadOp::TensorCopy => return self.select_box_copy(inst).map(|()| None),
             ThreadOp::TensorStore => return self.select_box_store(inst).map(|()| None),
             ThreadOp::BulkCommit => return self.select_bare(Ptx::BulkCommit),

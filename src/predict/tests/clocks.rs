@@ -119,6 +119,26 @@ fn boxes_take_their_latencies_bytes_and_rows() {
     assert_eq!(found, expected);
 }
 
+/// A copy that an elected lane starts is waited for as one of the first thread: if nobody started it, the launch would never end.
+#[test]
+fn a_lane_that_is_elected_starts_copies() {
+    let copy = "tensor_copy v3, v5, v4, v1, v2, v2 {offset = 0, slot = slot0, bars = slot1}";
+    let elected = format!(
+        "v9 = elect : i1
+            brif v9, block3, block4
+        block3:
+            {copy}
+            jump block4
+        block4:"
+    );
+    let first = BOXES.replace("PENDING", "0");
+    let chosen = first.replace(copy, &elected);
+    // An instruction, a branch of two clocks.
+    assert_eq!(clocks(&chosen, |_| ()), clocks(&first, |_| ()) + 3.0);
+    let late = |text: &str| clocks(text, |f| f.box_latency = 1000.0);
+    assert_eq!(late(&chosen), late(&first) + 3.0);
+}
+
 /// Two products of a warpgroup, each of one step of 64 rows and 8 columns; the wait leaves some to the end.
 const PRODUCTS: &str = "thread @products(v0: i64, v1: i64) warps(4) {
     slot0 = 1024 bytes align 1024

@@ -177,6 +177,7 @@ pub(crate) fn result_types(
             scalar_fits(operands, 1, Elem::I32, "i32")?;
             Ok(smallvec![ThreadType::scalar(Elem::I1)])
         }
+        TypeRule::Elect => Ok(smallvec![ThreadType::scalar(Elem::I1)]),
         // Where to, which map, a barrier, a truth value, and one to five coordinates.
         TypeRule::ThreadTensorCopy => {
             in_shared_memory(operands, 0)?;
