@@ -4,8 +4,8 @@
 //! from the ring that they are copied to. The copy engine writes rows of 128 bytes at most, so a wider block is cut into panels
 //! that stand one behind the other, and one with more rows than a box may have into pieces of its panels.
 //!
-//! One thread speaks to the engine and to the barriers for all (or a lane that is elected later: [`crate::thread::branch_around_copies`]); waits are everybody's, as what has arrived is seen by those who
-//! waited.
+//! One thread speaks to the engine and to the barriers for all, or a lane that is elected in its place later
+//! ([`crate::thread::branch_around_copies`]); waits are everybody's, as what has arrived is seen by those who waited.
 
 use std::rc::Rc;
 

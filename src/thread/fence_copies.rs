@@ -6,8 +6,8 @@
 //! the text uses before the barrier, as the assembler moves uses down. With a fence between the proxies (`fence.proxy.async`), of the
 //! readers in front of the barrier or of the copying thread behind it, none of 1e12 was overtaken.
 //!
-//! So all threads have a fence, the copying one with them, in front of copies to slots that threads load, or that share bytes with such ones. What products
-//! by warpgroups alone read needs none: they read on the way of the engine, and are waited for.
+//! So all threads have a fence, the copying one with them, in front of copies to slots that threads load, or that share bytes with such
+//! ones. What products by warpgroups alone read needs none: they read on the way of the engine, and are waited for.
 
 use std::collections::BTreeSet;
 
