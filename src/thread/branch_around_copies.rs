@@ -14,7 +14,8 @@
 //! one copy follow the other. Of a thread with a certain number it knows that, too, but puts a branch around each copy, where the warp waits
 //! until the operands were read. (An H200, int4 weights with words of one group an iteration, seven copies: a seventh of all samples fell
 //! there, on one warp of four, and as many on the barrier at which the others waited for it; 57344 x 8192 took 93.7 us, with one branch around
-//! all copies 86.5. With words of two groups an election saves 2 percent, of attention's derivatives of 64 columns 2.8.) A single copy gains nothing by it (products of bytes with one copy an iteration take 2 percent longer), and stays with its thread.
+//! all copies 86.5. With words of two groups an election saves 2 percent, of attention's derivatives of 64 columns 2.8.) A single copy
+//! gains nothing by it (products of bytes with one copy an iteration take 2 percent longer), and stays with its thread.
 //!
 //! Where the condition of the program were part of the predicate, ptxas would not see one thread in it. It would write a loop around each
 //! copy that elects a thread after the other, in which all warps of the program go and wait. (An H100, products of 128 columns and 8 warps:
