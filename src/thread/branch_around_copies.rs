@@ -24,12 +24,12 @@
 //!
 //! Conditions are those of the whole program: all lanes of the first warp come to the election or none.
 
+use super::branch_around_rare::end;
 use super::group_barriers::Head;
 use crate::ir::attrs::{Attrs, IntPred, SpecialReg, make};
 use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
-use crate::ir::level::Thread;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
 
@@ -57,30 +57,23 @@ const PREDICATE: usize = 3;
 /// Lanes of a warp.
 const LANES: u64 = 32;
 
-/// When the first thread starts a copy: always, or under a condition of the program.
-#[derive(Clone, Copy, PartialEq)]
-enum When {
-    Always,
-    If(Value),
-}
-
-/// Of a copy that the first thread starts, whether the thread is that one, and when it does.
-fn start(func: &ThreadFunction, inst: Inst) -> Option<(Value, When)> {
+/// Of a copy that the first thread starts, whether the thread is that one, and the condition of the program under which it does, if any.
+fn start(func: &ThreadFunction, inst: Inst) -> Option<(Value, Option<Value>)> {
     let data = &func.dfg.insts[inst];
     if data.op != ThreadOp::TensorCopy {
         return None;
     }
     let def = |value: Value| func.dfg.def_inst(value).map(|def| &func.dfg.insts[def]);
     let predicate = *data.args.get(PREDICATE)?;
-    let (first, when) = match def(predicate)? {
-        both if both.op == ThreadOp::And => (*both.args.first()?, When::If(*both.args.get(1)?)),
-        _ => (predicate, When::Always),
+    let (first, condition) = match def(predicate)? {
+        both if both.op == ThreadOp::And => (*both.args.first()?, Some(*both.args.get(1)?)),
+        _ => (predicate, None),
     };
     let equal = def(first).filter(|data| data.op == ThreadOp::Icmp)?;
     let is_first = equal.ipred() == Some(&IntPred::Eq)
         && def(*equal.args.first()?)?.reg() == Some(&SpecialReg::Tid)
         && def(*equal.args.get(1)?)?.value() == Some(&0);
-    is_first.then_some((first, when))
+    is_first.then_some((first, condition))
 }
 
 /// What is known at the head of a function.
@@ -109,7 +102,7 @@ impl Known {
 fn branch(func: &mut ThreadFunction, block: Block, known: &mut Option<Known>) -> Option<Block> {
     let insts = func.order.insts(block).to_vec();
     let mut runs = (0..insts.len()).filter_map(|at| Run::at(func, &insts, at));
-    let run = runs.find(|run| run.is_shared() || run.when != When::Always)?;
+    let run = runs.find(|run| run.is_shared() || run.condition.is_some())?;
     drop(runs);
     let [inside, behind] = [(); 2].map(|()| func.dfg.make_block());
     let mut places = vec![inside, behind];
@@ -123,27 +116,22 @@ fn branch(func: &mut ThreadFunction, block: Block, known: &mut Option<Known>) ->
         starts = known.always;
         let choosing = func.dfg.make_block();
         places.insert(0, choosing);
-        let goes = match run.when {
-            When::If(more) => truth(func, block, ThreadOp::And, &[more, known.is_here]),
-            When::Always => known.is_here,
+        let goes = match run.condition {
+            Some(more) => truth(func, block, ThreadOp::And, &[more, known.is_here]),
+            None => known.is_here,
         };
-        end(func, block, ThreadOp::Brif, &[goes], &[choosing, behind]);
+        part(func, block, goes, [choosing, behind]);
         let is_chosen = truth(func, choosing, ThreadOp::Elect, &[]);
-        end(
-            func,
-            choosing,
-            ThreadOp::Brif,
-            &[is_chosen],
-            &[inside, behind],
-        );
-    } else if let When::If(more) = run.when {
-        end(func, block, ThreadOp::Brif, &[more], &[inside, behind]);
+        part(func, choosing, is_chosen, [inside, behind]);
+    } else if let Some(more) = run.condition {
+        part(func, block, more, [inside, behind]);
     }
     for &copy in &run.copies {
         func.dfg.insts[copy].args[PREDICATE] = starts;
     }
     func.order.replace(inside, run.copies);
-    end(func, inside, ThreadOp::Jump, &[], &[behind]);
+    let jump = InstData::new(ThreadOp::Jump, &[]);
+    end(func, inside, jump, &[BlockCall::region(behind)]);
     let place = func.order.blocks.iter().position(|&b| b == block)? + 1;
     func.order.blocks.splice(place..place, places);
     Some(behind)
@@ -151,8 +139,8 @@ fn branch(func: &mut ThreadFunction, block: Block, known: &mut Option<Known>) ->
 
 /// Copies of a block that start under one condition. What stands between may as well stand in front of them.
 struct Run {
-    when: When,
     first: Value,
+    condition: Option<Value>,
     begin: usize,
     end: usize,
     copies: Vec<Inst>,
@@ -162,8 +150,8 @@ struct Run {
 impl Run {
     /// The copies from this place on; none if none stands there.
     fn at(func: &ThreadFunction, insts: &[Inst], begin: usize) -> Option<Run> {
-        let (first, when) = start(func, *insts.get(begin)?)?;
-        let is_ours = |inst: Inst| start(func, inst) == Some((first, when));
+        let (first, condition) = start(func, *insts.get(begin)?)?;
+        let is_ours = |inst: Inst| start(func, inst) == Some((first, condition));
         let passes = |&inst: &Inst| {
             let data = &func.dfg.insts[inst];
             is_ours(inst) || data.is_pure() || data.op == ThreadOp::FenceAsync
@@ -174,8 +162,8 @@ impl Run {
         let end = begin + last + 1;
         let (copies, between) = insts[begin..end].iter().partition(|&&inst| is_ours(inst));
         Some(Run {
-            when,
             first,
+            condition,
             begin,
             end,
             copies,
@@ -197,13 +185,10 @@ fn truth(func: &mut ThreadFunction, block: Block, op: ThreadOp, args: &[Value]) 
     func.dfg.insts[inst].results[0]
 }
 
-/// Appends the end of a block.
-fn end(func: &mut ThreadFunction, block: Block, op: ThreadOp, args: &[Value], to: &[Block]) {
-    let mut data: InstData<Thread> = InstData::new(op, args);
-    data.blocks
-        .extend(to.iter().map(|&target| BlockCall::region(target)));
-    let inst = func.dfg.make_inst(data, &[]);
-    func.order.append(block, inst);
+/// Ends a block with a branch.
+fn part(func: &mut ThreadFunction, block: Block, condition: Value, to: [Block; 2]) {
+    let branch = InstData::new(ThreadOp::Brif, &[condition]);
+    end(func, block, branch, &to.map(BlockCall::region));
 }
 
 #[cfg(test)]

@@ -335,7 +335,13 @@ fn branch(
     Some(behind)
 }
 
-fn end(func: &mut ThreadFunction, block: Block, mut data: InstData<Thread>, to: &[BlockCall]) {
+/// Ends a block.
+pub(super) fn end(
+    func: &mut ThreadFunction,
+    block: Block,
+    mut data: InstData<Thread>,
+    to: &[BlockCall],
+) {
     data.blocks.extend(to.iter().cloned());
     let inst = func.dfg.make_inst(data, &[]);
     func.order.append(block, inst);
