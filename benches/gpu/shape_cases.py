@@ -120,8 +120,10 @@ def four_bits(m, n, k, group=128):
         import torch
         words = t["weight"].view(torch.int16).int().reshape(n, k // group // 2, group // 2)
         numbers = torch.cat([words >> (4 * quarter) & 15 for quarter in range(4)], 2).reshape(n, k).double()
-        spread = lambda name: matrix(t, name).T.repeat_interleave(group, 1)
-        w, x = (numbers - spread("zeros")) * spread("scales"), matrix(t, "x")
+        # Of each group, in the order of K: its scale and its zero.
+        of_groups = t["groups"].view(torch.float16).view(-1, n, 2, 2).transpose(0, 1).reshape(n, -1, 2).double()
+        scales, zeros = of_groups.repeat_interleave(group, 1).unbind(2)
+        w, x = (numbers - zeros) * scales, matrix(t, "x")
         return {"out": near(x @ w.T, x.abs() @ w.abs().T, k, t["out"].dtype)}
 
     def peer(t):
@@ -129,12 +131,11 @@ def four_bits(m, n, k, group=128):
         w, out = torch.randn((n, k), device="cuda").half(), torch.empty((m, n), device="cuda").half()
         return lambda: torch.mm(t["x"], w.T, out=out)
     bm = 8 if m <= 8 else 16
-    blocks = [(128, 4, 4, 3), (128, 4, 8, 3), (128, 3, 4, 3), (128, 8, 4, 3), (256, 4, 8, 3), (64, 4, 4, 3), (64, 8, 4, 3), (128, 2, 4, 3)]
+    blocks = [(64, 1, 4, 3), (64, 1, 4, 4), (64, 2, 4, 3), (64, 3, 4, 3), (64, 4, 4, 3), (128, 1, 4, 3), (128, 4, 4, 3), (128, 6, 4, 3)]
     rows = [(bm, *block) for block in blocks]
     return Case(f"int4 weights f16 {m}x{n}x{k}", "packed.py", "int4_matmul", [B("out", "fp16", (m, n), "poison"),
                 B("parts", "fp32", (max(row[2] for row in rows) * n, 16), "poison"), B("counts", "i32", None, nothing), B("x", "fp16", (m, k)),
-                B("weight", "u16", (n, k // 4)), B("scales", "fp16", (k // group, n), small), B("zeros", "u8", (k // group, n), below_16), N(m),
-                N(n), N(k), C(group), C("BM"), C("BN"), C("PARTS")], lambda c: (cdiv(n, c["BN"]), c["PARTS"]),
+                B("weight", "u16", (n, k // 4)), B("groups", "i64", (k // group // 2, n), scales_and_zeros), N(m), N(n), N(k), C(group), C("BM"), C("BN"), C("PARTS")], lambda c: (cdiv(n, c["BN"]), c["PARTS"]),
                 configs(("BM", "BN", "PARTS"), rows), expected, 2 * m * n * k, peer, graph=True)
 
 
@@ -266,10 +267,12 @@ def exponents(t):
     return torch.randint(117, 127, t["shape"], device="cuda")
 
 
-def below_16(t):
-    """Zeros of weights."""
+def scales_and_zeros(t):
+    """Words of 64 bits: scale and zero of a group of weights, and of the next one, as f16."""
     import torch
-    return torch.randint(0, 16, t["shape"], device="cuda")
+    shape = (*t["shape"], 2)
+    zeros = torch.randint(0, 16, shape, device="cuda").half()
+    return torch.stack([small({"shape": shape}).half(), zeros], 3).view(*t["shape"], 4).view(torch.int64).squeeze(2)
 
 
 def experts(tokens, count, top, n, k, skewed):

@@ -202,12 +202,25 @@ fn four_bits(on: &On) -> Result<f64> {
     let scales: Vec<f16> = (0..n * k / group)
         .map(|i| f16::from_f32(0.5_f32.powi(1 + (i % 4) as i32)))
         .collect();
-    let zeros: Vec<u8> = (0..n * k / group).map(|i| (i % 16) as u8).collect();
+    let zeros: Vec<f16> = (0..n * k / group)
+        .map(|i| f16::from_f32((i % 16) as f32))
+        .collect();
+    // Scale and zero of a group and of the next one of the same row, from the lowest bits on.
+    let groups: Vec<i64> = (0..n * k / (2 * group))
+        .map(|i| {
+            let first = 2 * (i / n) * n + i % n;
+            let of = |at: usize| [scales[at], zeros[at]];
+            let four = of(first + n)
+                .into_iter()
+                .rev()
+                .chain(of(first).into_iter().rev());
+            four.fold(0, |bits, half| bits << 16 | i64::from(half.to_bits()))
+        })
+        .collect();
     let out = Buffer::<f16>::new(&on.device, m * n)?;
     let weight = Weights4 {
         words: &on.buffer(&words)?,
-        scales: &on.buffer(&scales)?,
-        zeros: &on.buffer(&zeros)?,
+        groups: &on.buffer(&groups)?,
         group,
     };
     on.kernels

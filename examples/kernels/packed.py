@@ -2,9 +2,11 @@
 
 weight is N x K/4 words of 16 bits. In each pair of groups, of 2 G elements of a row, bits 4q to 4q + 3 of word j are element j + q G/2: bits 0 to
 7 of all words are the first group, and the same four bits of neighbours meet neighbours of x. A pair is G bytes of a row: with groups of 128 a
-line of memory, which one copy brings. scales (of the type of x), and zeros (whole numbers, bytes) are K/G x N. x is M x K of f16 or bf16,
-out M x N, M at most BM, K a multiple of 2 G. PARTS programs share a block: every one of them sums a part of K into `parts` (PARTS x N x BM, f32), and the
-last to come adds these up, always in the same order. `counts` has a zero for each block, before and after. With PARTS = 1 neither is read.
+line of memory, which one copy brings. Another copy brings all scales and zeros of a pair: a word of `groups` (K/2G x N, 64 bits) has, in 16 bits each
+and from the lowest, scale and zero of the first group, scale and zero of the second, as numbers of the type of x; zeros are whole numbers. A table has
+none, and its scales are K/G x N, of the type of x. x is M x K of f16 or bf16, out M x N, M at most BM, K a multiple of 2 G. PARTS programs share a
+block: every one of them sums a part of K into `parts` (PARTS x N x BM, f32), and the last to come adds these up, always in the same order. `counts`
+has a zero for each block, before and after. With PARTS = 1 neither is read.
 """
 import triton
 import triton.language as tl
@@ -16,6 +18,12 @@ def lifted(bits, dtype: tl.constexpr):
     if dtype == tl.float16:
         return (bits | 0x6400).to(dtype, bitcast=True)
     return (bits | 0x4300).to(dtype, bitcast=True)
+
+
+@triton.jit
+def sixteen(bits, dtype: tl.constexpr):
+    # The lowest 16 bits, which are a float's.
+    return bits.to(tl.uint16).to(dtype, bitcast=True)
 
 
 @triton.jit
@@ -39,37 +47,37 @@ def finish(out, parts, counts, acc, n, m, N, M, BM: tl.constexpr, PARTS: tl.cons
 
 
 @triton.jit
-def int4_matmul(out, parts, counts, x, weight, scales, zeros, M, N, K, G: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PARTS: tl.constexpr):
+def int4_matmul(out, parts, counts, x, weight, groups, M, N, K, G: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PARTS: tl.constexpr):
     # x @ ((weight - zeros) * scales).T. The weights are the left operand: they stay in registers from their words to the matrix unit, as
     # whole numbers. Scales meet the sums of a group, of which there are fewer. In the mantissa of f16 there is room for four bits that
-    # stand four higher, so that one shift serves two numbers; they are sixteen times as large, and so are their sums.
+    # stand four higher, so that one shift serves two numbers; a sixteenth of them less 64 + zero is one instruction, and exact.
     dtype: tl.constexpr = x.dtype.element_ty
     base: tl.constexpr = 1024.0 if dtype == tl.float16 else 128.0
-    higher: tl.constexpr = 16 if dtype == tl.float16 else 1
     part = tl.program_id(1)
     m = tl.arange(0, BM)
     n = tl.program_id(0) * BN + tl.arange(0, BN)
     j = tl.arange(0, G // 2)
-    steps = tl.cdiv(K // (2 * G), PARTS)
-    first = part * steps * (2 * G)
-    last = min(first + steps * (2 * G), K)
+    pairs = K // (2 * G)
     # Rows of whole pairs begin at multiples of 16 bytes, and the compiler sees it.
-    words_at = weight + (n % N)[:, None] * (K // (2 * G) * (G // 2)) + j[None, :]
+    words_at = weight + (n % N)[:, None] * (pairs * (G // 2)) + j[None, :]
     columns = x + (m % M)[None, :] * K + j[:, None]
     acc = tl.zeros((BN, BM), dtype=tl.float32)
-    for start in range(first, last, 2 * G):
-        words = tl.load(words_at + start // 4)
+    for pair in range(part * pairs // PARTS, (part + 1) * pairs // PARTS):
+        words = tl.load(words_at + pair * (G // 2))
+        numbers = tl.load(groups + pair * N + n % N)
         for half in tl.static_range(2):
-            group = (start // G + half) * N + n % N
-            scale = tl.load(scales + group).to(tl.float32)
-            zero = tl.load(zeros + group).to(tl.float32)
-            pair = words >> (8 * half)
-            at = columns + start + half * G
-            low = lifted(pair & 15, dtype) - (zero + base).to(dtype)[:, None]
-            upper = pair & 0xF0 if dtype == tl.float16 else (pair >> 4) & 15
-            high = lifted(upper, dtype) - (zero * higher + base).to(dtype)[:, None]
-            sums = tl.dot(low, tl.load(at)) + tl.dot(high, tl.load(at + G // 2)) * (1.0 / higher)
-            acc += sums * scale[:, None]
+            scale = sixteen(numbers >> (32 * half), dtype)
+            zero = sixteen(numbers >> (32 * half + 16), dtype)
+            both = words >> (8 * half)
+            low = lifted(both & 15, dtype) - (zero + base)[:, None]
+            if dtype == tl.float16:
+                high = lifted(both & 0xF0, dtype) * 0.0625 - (zero + 64.0)[:, None]
+            else:
+                high = lifted((both >> 4) & 15, dtype) - (zero + base)[:, None]
+            at = columns + pair * (2 * G) + half * G
+            sums = tl.dot(low, tl.load(at))
+            sums = tl.dot(high, tl.load(at + G // 2), sums)
+            acc += sums * scale.to(tl.float32)[:, None]
     finish(out, parts, counts, acc, n, m, N, M, BM, PARTS)
 
 
@@ -80,24 +88,23 @@ def table4_matmul(out, parts, counts, x, weight, scales, table, M, N, K, G: tl.c
     m = tl.arange(0, BM)
     n = tl.program_id(0) * BN + tl.arange(0, BN)
     j = tl.arange(0, G // 2)
-    steps = tl.cdiv(K // (2 * G), PARTS)
-    first = part * steps * (2 * G)
-    last = min(first + steps * (2 * G), K)
-    words_at = weight + (n % N)[:, None] * (K // (2 * G) * (G // 2)) + j[None, :]
+    pairs = K // (2 * G)
+    words_at = weight + (n % N)[:, None] * (pairs * (G // 2)) + j[None, :]
     columns = x + (m % M)[None, :] * K + j[:, None]
     acc = tl.zeros((BN, BM), dtype=tl.float32)
-    for start in range(first, last, 2 * G):
-        words = tl.load(words_at + start // 4)
+    for pair in range(part * pairs // PARTS, (part + 1) * pairs // PARTS):
+        words = tl.load(words_at + pair * (G // 2))
         for half in tl.static_range(2):
-            scale = tl.load(scales + (start // G + half) * N + n % N).to(tl.float32)
+            scale = tl.load(scales + (2 * pair + half) * N + n % N).to(tl.float32)
             of_group = tl.zeros((BN, BM), dtype=tl.float32)
             for quarter in tl.static_range(2):
                 w = tl.load(table + ((words >> (4 * (2 * half + quarter))) & 15))
-                of_group = tl.dot(w, tl.load(columns + start + half * G + quarter * (G // 2)), of_group)
+                at = columns + pair * (2 * G) + half * G + quarter * (G // 2)
+                of_group = tl.dot(w, tl.load(at), of_group)
             acc += of_group * scale[:, None]
     finish(out, parts, counts, acc, n, m, N, M, BM, PARTS)
 
 
-# run: int4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *fp16, *u8, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison parts=f32[1] poison counts=i32[1] zeros x=f16[1920] normal(1) weight=i16[9600] uniform(2,-32768,32767) scales=f16[600] uniform(3,0.1,1) zeros=i8[600] uniform(4,0,15) M=5 N=100 K=384
-# run: int4_matmul "*bf16, *fp32, *i32, *bf16, *u16, *bf16, *u8, i32, i32, i32, 64, 16, 64, 2" : grid(2,2) out=bf16[500] poison parts=f32[3200] poison counts=i32[2] zeros x=bf16[1920] normal(1) weight=i16[9600] uniform(2,-32768,32767) scales=bf16[600] uniform(3,0.1,1) zeros=i8[600] uniform(4,0,15) M=5 N=100 K=384
+# run: int4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *i64, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison parts=f32[1] poison counts=i32[1] zeros x=f16[1920] normal(1) weight=i16[9600] uniform(2,-32768,32767) groups=i64[300] iota(5116155148581747712) M=5 N=100 K=384
+# run: int4_matmul "*bf16, *fp32, *i32, *bf16, *u16, *i64, i32, i32, i32, 64, 16, 64, 2" : grid(2,2) out=bf16[500] poison parts=f32[3200] poison counts=i32[2] zeros x=bf16[1920] normal(1) weight=i16[9600] uniform(2,-32768,32767) groups=i64[300] iota(4674806233287376768) M=5 N=100 K=384
 # run: table4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *fp16, *fp16, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison parts=f32[1] poison counts=i32[1] zeros x=f16[1920] normal(1) weight=i16[9600] uniform(2,-32768,32767) scales=f16[600] uniform(3,0.1,1) table=f16[16] [0,0.5,1,1.5,2,3,4,6,-0,-0.5,-1,-1.5,-2,-3,-4,-6] M=5 N=100 K=384

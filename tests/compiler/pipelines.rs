@@ -730,9 +730,9 @@ fn computed_operands_are_in_registers_if_there_are_enough() {
 fn small_boxes_do_not_come_alone() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/packed.py");
     let text = std::fs::read_to_string(path).expect("the examples are there");
-    for (weights, boxes) in [("*u16:8", 0), ("*u16:16", 9)] {
+    for (weights, boxes) in [("*u16:8", 0), ("*u16:16", 6)] {
         let signature = format!(
-            "*fp16:16, *fp32:16, *i32:16, *fp16:16, {weights}, *fp16:16, *u8:16, i32:16, i32:16, i32:16, 64, 16, 128, 4"
+            "*fp16:16, *fp32:16, *i32:16, *fp16:16, {weights}, *i64:16, i32:16, i32:16, i32:16, 64, 16, 128, 4"
         );
         let ptx = on_hopper((path, &text), "int4_matmul", &signature, (4, 3));
         let maps = ptx.matches(".b8 int4_matmul_map_").count();

@@ -113,20 +113,8 @@ const HARMLESS: &[Harmless] = &[
         2,
         "the one thread that stores takes the step",
     ),
-    (
-        None,
-        "backward",
-        "cp.async.commit_group",
-        2,
-        "copies of iterations that do not exist bring nothing",
-    ),
-    (
-        None,
-        "backward",
-        "cp.async.wait_group",
-        1,
-        "copies of iterations that do not exist bring nothing",
-    ),
+    (None, "backward", "cp.async.commit_group", 2, NO_MORE),
+    (None, "backward", "cp.async.wait_group", 1, NO_MORE),
     (
         Some(Target::SM_80),
         "backward",
@@ -141,27 +129,9 @@ const HARMLESS: &[Harmless] = &[
         1,
         "the result is exchanged where another entry stands than the last iteration reads",
     ),
-    (
-        None,
-        "backward_keys",
-        "cp.async.wait_group",
-        1,
-        "copies of iterations that do not exist bring nothing",
-    ),
-    (
-        None,
-        "forward_few_bits",
-        "cp.async.wait_group",
-        1,
-        "copies of iterations that do not exist bring nothing",
-    ),
-    (
-        None,
-        "word_weights",
-        "cp.async.wait_group",
-        1,
-        "copies of iterations that do not exist bring nothing",
-    ),
+    (None, "backward_keys", "cp.async.wait_group", 1, NO_MORE),
+    (None, "forward_few_bits", "cp.async.wait_group", 1, NO_MORE),
+    (None, "word_weights", "cp.async.wait_group", 1, NO_MORE),
     (
         Some(Target::SM_90A),
         "word_weights",
@@ -222,15 +192,30 @@ const HARMLESS: &[Harmless] = &[
         Some(Target::SM_90A),
         "int4_matmul",
         "wgmma.commit_group.sync.aligned",
-        2,
+        4,
         CHAINED,
     ),
     (
         Some(Target::SM_90A),
         "int4_matmul",
         "wgmma.fence.sync.aligned",
-        2,
+        4,
         FENCED,
+    ),
+    (
+        Some(Target::SM_90A),
+        "int4_matmul",
+        "wgmma.wait_group.sync.aligned",
+        2,
+        FIRST,
+    ),
+    (Some(Target::SM_90A), "int4_matmul", "bar.sync", 2, AHEAD),
+    (
+        Some(Target::SM_90A),
+        "int4_matmul",
+        "fence.proxy.async.shared::cta",
+        2,
+        AHEAD,
     ),
     (
         Some(Target::SM_90A),
@@ -284,6 +269,7 @@ const HARMLESS: &[Harmless] = &[
         OVER,
     ),
     (None, "int4_matmul", "bar.warp.sync", 1, IN_FRONT),
+    (None, "int4_matmul", "cp.async.wait_group", 2, NO_MORE),
     (
         Some(Target::SM_90A),
         "int4_matmul",
@@ -305,6 +291,9 @@ const BESIDE: &str =
 const CHAINED: &str = "the next product adds to the same sum and reads other registers, and a wait behind it is for both";
 const FENCED: &str = "what the product reads in registers was there at the fence before";
 const STORED: &str = "a fence follows what was stored for the product, and nothing before it is";
+const NO_MORE: &str = "copies of iterations that do not exist bring nothing";
+const FIRST: &str = "a wait for all products stands behind it";
+const AHEAD: &str = "what was stored is for the next iteration, which begins with a barrier";
 const BEHIND: &str = "behind the last product the unit reads nothing";
 const ORDERLESS: &str = "programs are executed one after the other here: what they add is there when the last one reads it";
 const OVER: &str = "no box comes any more";

@@ -19,13 +19,12 @@ pub(crate) enum Scales<'a> {
 }
 
 /// Weights of four bits, as `packed.py` says.
-pub(crate) struct Weights4<'a, T: Element> {
+pub(crate) struct Weights4<'a> {
     /// Four in each word of 16 bits.
     pub(crate) words: &'a Buffer<i16>,
-    /// One for each group of elements of a row: K / group x N.
-    pub(crate) scales: &'a Buffer<T>,
-    /// What is taken off the elements of a group before they are scaled: below 16, K / group x N.
-    pub(crate) zeros: &'a Buffer<u8>,
+    /// What scales each pair of groups of a row and is taken off first, in 16 bits each from the lowest: scale, zero, scale, zero, as numbers of
+    /// `x`'s type; zeros are whole and below 16. K / 2 groups x N.
+    pub(crate) groups: &'a Buffer<i64>,
     /// Elements of a group: 64 or 128.
     pub(crate) group: usize,
 }
@@ -201,7 +200,7 @@ impl Kernels {
         stream: &Stream,
         out: &Buffer<T>,
         x: &Buffer<T>,
-        weight: &Weights4<'_, T>,
+        weight: &Weights4<'_>,
         [m, n, k]: [usize; 3],
     ) -> Result<(), Error> {
         let group = weight.group;
@@ -214,16 +213,17 @@ impl Kernels {
         expect("out", out, &[m, n])?;
         expect("x", x, &[m, k])?;
         expect("words", weight.words, &[n, k / 4])?;
-        expect("scales", weight.scales, &[k / group, n])?;
-        expect("zeros", weight.zeros, &[k / group, n])?;
+        expect("groups", weight.groups, &[k / (2 * group), n])?;
         let (rows, columns, depth) = (size("M", m)?, size("N", n)?, size("K", k)?);
         let kernel = self.device.kernel(&self.packed, "int4_matmul")?;
-        // Numbers become floats between loads and products: four programs on each multiprocessor hide one another's waits.
-        let parts = parts(4 * MULTIPROCESSORS, n, k, 64, 2 * group);
+        // Numbers become floats between loads and products: four programs on each multiprocessor hide one another's waits. Those of parts run
+        // at the same time; a fifth would have to wait for all of them.
+        let at_once = 4 * MULTIPROCESSORS / n.div_ceil(64).max(1);
+        let parts = at_once.clamp(1, (k / (2 * group) / 8).max(1));
         let kernel = kernel.constant("G", group as u32)?;
         let kernel = kernel.constant("PARTS", parts as u32)?;
         let bm = m.next_power_of_two().max(8);
-        let configs = [(128, 8, 3), (128, 4, 3), (64, 4, 3)];
+        let configs = [(64, 4, 3), (64, 4, 4), (128, 4, 3)];
         let least_rows = configs
             .iter()
             .fold(usize::MAX, |least, &(bn, ..)| least.min(bn as usize));
@@ -238,9 +238,9 @@ impl Kernels {
         let shares = Buffer::<f32>::new(&self.device, shares)?;
         let counts = Buffer::<i32>::new(&self.device, n.div_ceil(least_rows))?;
         counts.fill(stream, 0)?;
-        let (words, scales, zeros) = (weight.words, weight.scales, weight.zeros);
+        let (words, groups) = (weight.words, weight.groups);
         let args = (
-            out, &shares, &counts, x, words, scales, zeros, rows, columns, depth,
+            out, &shares, &counts, x, words, groups, rows, columns, depth,
         );
         self.launch(stream, &kernel, configs.to_vec(), &key, &grid, args)
     }

@@ -87,12 +87,17 @@ impl Kernel {
                     true => nested(&mut nests, &text, block[2]),
                     false => text,
                 };
-                match types.factor {
+                let mut besides = Random::new(nests.bits());
+                let text = match types.factor {
                     Scalar::F16 | Scalar::Bf16 if weights.chance(35) => {
                         right = weights.pick(&[types.factor, Scalar::I8, Scalar::I32]);
                         computed(&mut weights, &text, right)
                     }
                     _ => text,
+                };
+                match besides.chance(25) {
+                    true => beside(&mut besides, &text),
+                    false => text,
                 }
             }
             1 => by_block_pointers(random, &types, block),
@@ -441,6 +446,28 @@ fn nested(random: &mut Random, text: &str, step: i32) -> String {
             true => format!("    {line}"),
             false => line.to_owned(),
         });
+    }
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// The kernel with a second product in each iteration, of a factor that stands elsewhere in the same tensor.
+fn beside(random: &mut Random, text: &str) -> String {
+    let name = random.pick(&["a", "b"]);
+    let distances = [
+        "64", "16", "8", "-16", "4", "sX", "3 * sX", "16 * sX", "sX + 16", "sz", "32 + off",
+    ];
+    let distance = random.pick(&distances).replace('X', name);
+    let (loads, uses) = (format!("{name}x = tl.load({name}"), format!("{name}x"));
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        lines.push(line.to_owned());
+        let trimmed = line.trim_start();
+        if trimmed.starts_with(&loads) {
+            let moved = format!("{name}y = tl.load({name} + ({distance})");
+            lines.push(line.replace(&loads, &moved));
+        } else if trimmed.starts_with("acc = tl.dot(") {
+            lines.push(line.replace(&uses, &format!("{name}y")));
+        }
     }
     lines.into_iter().map(|line| line + "\n").collect()
 }

@@ -46,6 +46,7 @@
 //! engine writes. So do sums of this with memory (`atomic_add`) that order nothing. Stores of other kernels have their elements in the order of memory already, which the engine would
 //! only take a detour through shared memory to write.
 
+mod maps;
 mod nothing;
 mod plan;
 mod refusal;

@@ -35,7 +35,7 @@ const MIN_BESIDE: u32 = 128;
 /// Most numbers that those of a map are made of; [`crate::ir::map_recipe::HostNumbers`] takes more.
 const MAX_NUMBERS: usize = 240;
 /// An extent that no index of 32 bits reaches.
-const ANY: i64 = i32::MAX as i64;
+pub(super) const ANY: i64 = i32::MAX as i64;
 
 /// A dimension of a map.
 #[derive(Clone, Debug)]
@@ -49,6 +49,8 @@ pub(super) struct Dim {
     pub(super) start: Poly,
     /// The block's dimension, of those that are one.
     pub(super) of: Option<usize>,
+    /// Where the last box starts along a dimension that nothing bounds.
+    pub(super) last: Option<Host>,
 }
 
 /// How a load or store becomes one of a tensor map.
@@ -494,8 +496,8 @@ impl Planner<'_, '_> {
         let mut dims = Vec::new();
         for (stride, start) in found {
             let stride = self.outer_stride(&stride)?;
-            let extent = match self.bound_across(&start)? {
-                Some(extent) => extent,
+            let (extent, last) = match self.bound_across(&start)? {
+                Some(extent) => (extent, None),
                 None => self.unbounded(&start, 1)?,
             };
             dims.push(Dim {
@@ -504,6 +506,7 @@ impl Planner<'_, '_> {
                 tile: 1,
                 start,
                 of: None,
+                last,
             });
         }
         Ok(dims)
@@ -567,7 +570,7 @@ impl Planner<'_, '_> {
                 _ => {}
             }
         }
-        let extent = match extent {
+        let (extent, last) = match extent {
             None if is_checked => {
                 let detail =
                     format!("dimension {dim} of the block has a lower bound and no upper one");
@@ -589,7 +592,7 @@ impl Planner<'_, '_> {
                     self.within(&start, least, ANY)?;
                 }
                 self.reach.limit(&index, extent);
-                extent
+                (extent, None)
             }
         };
         if self.is_store && !is_whole && self.reach.hosts.constant(stride) == Some(1) {
@@ -601,6 +604,7 @@ impl Planner<'_, '_> {
             tile: tile as u32,
             start,
             of: Some(usize::from(dim)),
+            last,
         })
     }
 
@@ -625,8 +629,8 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    /// Requires an index to stay in bounds.
-    fn within(&mut self, start: &Poly, least: i64, most: i64) -> Result<(), Refused> {
+    /// Requires an index to stay in bounds; the largest it can be.
+    fn within(&mut self, start: &Poly, least: i64, most: i64) -> Result<Host, Refused> {
         let Some(range) = self.reach.sum(start, Shape::SCALAR) else {
             return Err(Refusal::Start.of(self.sum(start)));
         };
@@ -637,18 +641,19 @@ impl Planner<'_, '_> {
         self.require(least, range.lo, Refusal::Start)?;
         self.require(range.hi, most, Refusal::Start)?;
         extend(&mut self.conds, range.conds);
-        Ok(())
+        Ok(range.hi)
     }
 
-    /// An extent that covers all boxes along a dimension without bound: what is read is read whole.
-    fn unbounded(&mut self, start: &Poly, tile: u64) -> Result<Host, Refused> {
+    /// An extent that covers all boxes along a dimension without bound, as what is read is read whole, and where the last box starts if not
+    /// all start at one number.
+    fn unbounded(&mut self, start: &Poly, tile: u64) -> Result<(Host, Option<Host>), Refused> {
         if let Some(start) = start.number() {
             let end = start.checked_add(tile as i64).filter(|&end| end <= ANY);
             let end = end.filter(|_| start >= 0).ok_or(Refusal::Start)?;
-            return Ok(self.reach.hosts.number(end));
+            return Ok((self.reach.hosts.number(end), None));
         }
-        self.within(start, 0, ANY - tile as i64)?;
-        Ok(self.reach.hosts.number(ANY))
+        let last = self.within(start, 0, ANY - tile as i64)?;
+        Ok((self.reach.hosts.number(ANY), Some(last)))
     }
 
     /// Requires what the copy engine does of a stride that is not 1.

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::plan::{Plan, is_for_launch, needed};
+use super::maps;
+use super::plan::{Plan, needed};
 use crate::analysis::affine::host::{Host, Hosts, Le, Node};
-use crate::analysis::affine::reach::extend;
 use crate::analysis::affine::{Atom, Forms, Monomial, Poly};
 use crate::ir::attrs::{Attrs, IntPred, RmwOp, make};
 use crate::ir::dfg::{InstData, SourceLoc, ValueDef};
@@ -163,37 +163,9 @@ pub(super) struct Planned {
     pub(super) starts: Vec<CoordinateExpr>,
 }
 
-/// What makes a map another one: where it starts, and its extents, strides and box.
-type Key = (Value, Host, Vec<(Host, Host, u32)>);
-
 /// Makes the accesses ones of tensor maps.
 pub(super) fn build(func: &mut TileFunction, hosts: &mut Hosts, planned: &[Planned]) {
-    let mut keys: Vec<(Key, Vec<Le>)> = Vec::new();
-    let mut of_access = Vec::new();
-    for Planned { plan, .. } in planned {
-        let dims = plan.dims.iter().map(|d| (d.extent, d.stride, d.tile));
-        let key: Key = (plan.base, plan.offset, dims.collect());
-        let mut conds = plan.conds.clone();
-        let known = keys.iter().position(|(known, of)| {
-            let mut both = of.clone();
-            extend(&mut both, plan.conds.iter().copied());
-            let dims = key
-                .2
-                .iter()
-                .flat_map(|&(extent, stride, _)| [extent, stride]);
-            let fits = *known == key && is_for_launch(hosts, dims.chain([key.1]), &both);
-            if fits {
-                conds = both;
-            }
-            fits
-        });
-        let place = known.unwrap_or(keys.len());
-        match keys.get_mut(place) {
-            Some((_, known)) => *known = conds,
-            None => keys.push((key, conds)),
-        }
-        of_access.push(place);
-    }
+    let (shared, places) = maps::share(hosts, planned);
     let mut maker = Maker {
         func,
         hosts,
@@ -202,15 +174,12 @@ pub(super) fn build(func: &mut TileFunction, hosts: &mut Hosts, planned: &[Plann
         conds: FxHashMap::default(),
         loc: SourceLoc::default(),
     };
-    let maps: Vec<Value> = keys
-        .iter()
-        .map(|(key, conds)| maker.map(key, conds))
-        .collect();
+    let maps: Vec<Value> = shared.iter().map(|map| maker.map(map)).collect();
     let made = std::mem::take(&mut maker.made);
     let entry = maker.func.entry;
     maker.put(entry, 0, made);
-    for (Planned { plan, starts }, map) in planned.iter().zip(of_access) {
-        maker.access(plan, starts, maps[map]);
+    for (Planned { plan, starts }, place) in planned.iter().zip(places) {
+        maker.access(plan, starts, maps[place.map], place.later);
     }
 }
 
@@ -320,7 +289,8 @@ impl Maker<'_> {
         holds
     }
 
-    fn map(&mut self, (base, offset, dims): &Key, conds: &[Le]) -> Value {
+    fn map(&mut self, map: &maps::Shared) -> Value {
+        let (base, offset, dims) = &map.key;
         let elem = self.func.dfg.ty(*base).elem;
         let Some(scalar) = elem.pointee() else {
             return *base;
@@ -330,7 +300,7 @@ impl Maker<'_> {
             let offset = self.host(*offset);
             start = self.op(TileOp::Addptr, &[start, offset], elem);
         }
-        let cond = self.cond(conds);
+        let cond = self.cond(&map.conds);
         let mut args = vec![start, cond];
         args.extend(dims.iter().map(|&(extent, ..)| self.host(extent)));
         let outer = &dims[..dims.len() - 1];
@@ -357,14 +327,25 @@ impl Maker<'_> {
         }
     }
 
-    fn access(&mut self, plan: &Plan, starts: &[CoordinateExpr], map: Value) {
+    fn access(
+        &mut self,
+        plan: &Plan,
+        starts: &[CoordinateExpr],
+        map: Value,
+        later: Option<(usize, i64)>,
+    ) {
         let data = &self.func.dfg.insts[plan.access];
         self.loc = data.loc;
         let (is_load, rmw) = (data.op == TileOp::Load, data.rmw().copied());
         let (read, stored) = (data.results.first().copied(), data.args.get(1).copied());
         let mut coords = Vec::new();
-        for start in starts {
-            coords.push(self.number(start));
+        for (i, start) in starts.iter().enumerate() {
+            let mut coord = self.number(start);
+            if let Some((_, count)) = later.filter(|&(dim, _)| dim == i) {
+                let count = self.constant(count, Elem::I32);
+                coord = self.op(TileOp::Iadd, &[coord, count], Elem::I32);
+            }
+            coords.push(coord);
         }
         match (read, stored) {
             (Some(old), _) if is_load => {

@@ -13,8 +13,22 @@ fn kernel() -> TileFunction {
     parse(include_str!("../../../tests/filetests/maps/pointers.tir"))
 }
 
+/// Accesses of one tensor a fixed distance apart have one map.
+#[test]
+fn what_stands_beside_comes_by_the_same_map() {
+    let before = parse(include_str!("../../../tests/filetests/maps/beside.tir"));
+    let (after, loads) = promoted(&before, Target::SM_90A, &Options::DEFAULT).expect("it compiles");
+    assert_eq!(loads.len(), 5, "four loads and a store");
+    assert!(loads.iter().all(|load| load.refusal.is_none()), "{loads:?}");
+    assert_eq!(after.insts_with(TileOp::TensorMap).count(), 3);
+    // K, and the distances of rows.
+    let fits = [64, 64, 48, 32];
+    assert!(run(&before, fits).is_ok());
+    assert_eq!(run(&after, fits), run(&before, fits));
+}
+
 /// What the kernel leaves of the result with these numbers, in one program.
-fn run(func: &TileFunction, numbers: [i64; 6]) -> Result<Vec<u8>, InterpErrorKind> {
+fn run<const N: usize>(func: &TileFunction, numbers: [i64; N]) -> Result<Vec<u8>, InterpErrorKind> {
     let mut memory = Memory::new();
     let halves = |count: usize| (0..count).flat_map(|i| [0, 0x3c + (i % 5) as u8]);
     let a = memory.alloc_bytes(&halves(8192).collect::<Vec<_>>());

@@ -45,6 +45,7 @@ impl Planner<'_, '_> {
                         tile: 1,
                         start: Poly::constant(index),
                         of: None,
+                        last: None,
                     });
                     1
                 }
