@@ -2,11 +2,11 @@
 
 weight is N x K/4 words of 16 bits. In each pair of groups, of 2 G elements of a row, bits 4q to 4q + 3 of word j are element j + q G/2: bits 0 to
 7 of all words are the first group, and the same four bits of neighbours meet neighbours of x. A pair is G bytes of a row: with groups of 128 a
-line of memory, which one copy brings. Another copy brings all scales and zeros of a pair: a word of `groups` (K/2G x N, 64 bits) has, in 16 bits each
-and from the lowest, scale and zero of the first group, scale and zero of the second, as numbers of the type of x; zeros are whole numbers. A table has
-none, and its scales are K/G x N, of the type of x. x is M x K of f16 or bf16, out M x N, M at most BM, K a multiple of 2 G. PARTS programs share a
-block: every one of them sums a part of K into `parts` (PARTS x N x BM, f32), and the last to come adds these up, always in the same order. `counts`
-has a zero for each block, before and after. With PARTS = 1 neither is read.
+line of memory, which one copy brings. Another copy brings all scales and zeros of a pair: a word of `groups` (K/(2G) x N, 64 bits) has, in 16 bits each
+and from the lowest, scale and zero of the first group, scale and zero of the second, as numbers of the type of x; zeros are whole and below 16. With a
+table there are no zeros, and `scales` are K/G x N, of the type of x. x is M x K of f16 or bf16, out M x N, M at most BM, K a multiple of 2 G. PARTS
+programs share a block: every one of them sums a part of K into `parts` (PARTS x N x BM, f32), and the last to come adds these up, always in the same
+order. `counts` has a zero for each block, before and after. With PARTS = 1 neither is read.
 """
 import triton
 import triton.language as tl
@@ -50,7 +50,8 @@ def finish(out, parts, counts, acc, n, m, N, M, BM: tl.constexpr, PARTS: tl.cons
 def int4_matmul(out, parts, counts, x, weight, groups, M, N, K, G: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PARTS: tl.constexpr):
     # x @ ((weight - zeros) * scales).T. The weights are the left operand: they stay in registers from their words to the matrix unit, as
     # whole numbers. Scales meet the sums of a group, of which there are fewer. In the mantissa of f16 there is room for four bits that
-    # stand four higher, so that one shift serves two numbers; a sixteenth of them less 64 + zero is one instruction, and exact.
+    # stand four higher, so that one shift serves two numbers: as a float they are 1024 + 16 times the number, of which a sixteenth less
+    # 64 + zero is one instruction, and exact.
     dtype: tl.constexpr = x.dtype.element_ty
     base: tl.constexpr = 1024.0 if dtype == tl.float16 else 128.0
     part = tl.program_id(1)
@@ -107,4 +108,5 @@ def table4_matmul(out, parts, counts, x, weight, scales, table, M, N, K, G: tl.c
 
 # run: int4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *i64, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison parts=f32[1] poison counts=i32[1] zeros x=f16[1920] normal(1) weight=i16[9600] uniform(2,-32768,32767) groups=i64[300] iota(5116155148581747712) M=5 N=100 K=384
 # run: int4_matmul "*bf16, *fp32, *i32, *bf16, *u16, *i64, i32, i32, i32, 64, 16, 64, 2" : grid(2,2) out=bf16[500] poison parts=f32[3200] poison counts=i32[2] zeros x=bf16[1920] normal(1) weight=i16[9600] uniform(2,-32768,32767) groups=i64[300] iota(4674806233287376768) M=5 N=100 K=384
+# run: int4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *i64, i32, i32, i32, 32, 16, 64, 1" : grid(1) out=f16[8] poison parts=f32[1] poison counts=i32[1] zeros x=f16[384] iota(-192) weight=i16[192] iota(12345) groups=i64[12] [4323495225885471744,5332310337318301696,4899969172403923968,5224219549322192896,5296281541456965632,5044071166281527296,5368347931504027648,5260257142585177088,4755853983061387264,5224219549481579520,5332301542416460800,5188203946342099968] M=2 N=4 K=192 ; expect out = [2728.0,1286.0,10376.0,5968.0,-2234.0,-10280.0,-10376.0,-12112.0]
 # run: table4_matmul "*fp16, *fp32, *i32, *fp16, *u16, *fp16, *fp16, i32, i32, i32, 64, 16, 64, 1" : grid(2) out=f16[500] poison parts=f32[1] poison counts=i32[1] zeros x=f16[1920] normal(1) weight=i16[9600] uniform(2,-32768,32767) scales=f16[600] uniform(3,0.1,1) table=f16[16] [0,0.5,1,1.5,2,3,4,6,-0,-0.5,-1,-1.5,-2,-3,-4,-6] M=5 N=100 K=384

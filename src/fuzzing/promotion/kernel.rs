@@ -450,7 +450,7 @@ fn nested(random: &mut Random, text: &str, step: i32) -> String {
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-/// The kernel with a second product in each iteration, of a factor that stands elsewhere in the same tensor.
+/// The kernel with a second product in each iteration, of a factor that stands elsewhere in the same tensor, often without bounds.
 fn beside(random: &mut Random, text: &str) -> String {
     let name = random.pick(&["a", "b"]);
     let distances = [
@@ -458,14 +458,22 @@ fn beside(random: &mut Random, text: &str) -> String {
     ];
     let distance = random.pick(&distances).replace('X', name);
     let (loads, uses) = (format!("{name}x = tl.load({name}"), format!("{name}x"));
+    let is_bounded = random.chance(40);
     let mut lines = Vec::new();
     for line in text.lines() {
-        lines.push(line.to_owned());
         let trimmed = line.trim_start();
         if trimmed.starts_with(&loads) {
+            let line = match line.split_once(", mask") {
+                Some((load, _)) if !is_bounded => format!("{load})"),
+                _ => line.to_owned(),
+            };
             let moved = format!("{name}y = tl.load({name} + ({distance})");
-            lines.push(line.replace(&loads, &moved));
-        } else if trimmed.starts_with("acc = tl.dot(") {
+            let second = line.replace(&loads, &moved);
+            lines.extend([line, second]);
+            continue;
+        }
+        lines.push(line.to_owned());
+        if trimmed.starts_with("acc = tl.dot(") {
             lines.push(line.replace(&uses, &format!("{name}y")));
         }
     }

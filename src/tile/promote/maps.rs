@@ -1,14 +1,19 @@
 //! Which accesses have a map in common.
 //!
-//! Accesses of one tensor whose boxes are alike share a map. So do those that stand a number of elements apart along a dimension without
-//! bounds, as what is loaded of the next rows or columns in one iteration: the map is that of the first of them, and the others start
-//! so much later. Each map is encoded at a launch, handed over as 128 bytes, and fetched by each SM before its first copy.
+//! Accesses of one tensor with the same start, extents, strides and box share a map. So do those that start a number of rows or columns
+//! later, along a dimension without bounds in which boxes start at different numbers, as what is loaded of the next columns in one iteration,
+//! or of the same tensor in a second loop: the map is that of the first of them, and the others start so much later. Each map is encoded at a
+//! launch, handed over as 128 bytes, and fetched by each SM before its first copy.
 
 use super::plan::{ANY, Dim, Plan, is_for_launch};
 use super::rewrite::Planned;
 use crate::analysis::affine::host::{Host, Hosts, Le, Node};
 use crate::analysis::affine::reach::extend;
 use crate::ir::entities::Value;
+
+/// How far apart accesses of one map are at most. Beyond half of what an index reaches the map would rather lack room for the later one's boxes,
+/// and the launch all its maps.
+const FARTHEST: i64 = ANY / 2;
 
 /// What makes a map another one: where it starts, and its extents, strides and box.
 type Key = (Value, Host, Vec<(Host, Host, u32)>);
@@ -113,7 +118,7 @@ fn apart(hosts: &mut Hosts, first: &Plan, later: &Plan) -> Option<Apart> {
     let (dim, count) = later.dims.iter().enumerate().find_map(|(i, dim)| {
         dim.last?;
         let count = times(hosts, distance, dim.stride)?;
-        (count >= 1).then_some((i, count))
+        (1..=FARTHEST).contains(&count).then_some((i, count))
     })?;
     let Dim { last, tile, .. } = later.dims[dim];
     let by = hosts.number(count);
@@ -229,6 +234,11 @@ mod tests {
         let mut hosts = Hosts::default();
         let [zero, far, row, last] = [0, 64, 4096, ANY - 64].map(|number| hosts.number(number));
         let both = [zero, far].map(|offset| access(&mut hosts, [offset, row, last], None));
+        assert_eq!(share(&mut hosts, &both).0.len(), 2);
+        // The condition would be one of the launch, and rarely hold.
+        let n = hosts.param(Value::from_u32(9), 32);
+        let farther = hosts.number(3_000_000_000);
+        let both = [zero, farther].map(|offset| access(&mut hosts, [offset, row, n], None));
         assert_eq!(share(&mut hosts, &both).0.len(), 2);
         let last = hosts.number(ANY - 96);
         let mut both = [zero, far].map(|offset| access(&mut hosts, [offset, row, last], None));

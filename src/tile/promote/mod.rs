@@ -35,7 +35,8 @@
 //! | | `b` | `K, N` | `stride_bk` | |
 //! | `forward` of `attention.py`, and tutorial 06 | `k`, `v` | any, `D` | `D` | BN, D |
 //!
-//! "Any" is 2^31 - 1: attention's head `h` starts at row `h * N`.
+//! "Any" is 2^31 - 1: attention's head `h` starts at row `h * N`. Accesses that differ by a number of rows or columns
+//! in where they start may share a map (`maps`): both loops of attention's derivatives that mask have the same four.
 //!
 //! **Stores** of what products of warpgroups make, in loops or not, become boxes by the same analysis, and what is not in the tensor is
 //! not written. So the mask must say exactly what the extents do: an index with a bound has that one as its extent, and one
