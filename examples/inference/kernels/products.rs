@@ -23,7 +23,7 @@ pub(crate) struct Weights4<'a> {
     /// Four in each word of 16 bits.
     pub(crate) words: &'a Buffer<i16>,
     /// What scales each pair of groups of a row and is taken off first, in 16 bits each from the lowest: scale, zero, scale, zero, as numbers of
-    /// `x`'s type; zeros are whole and below 16. K / 2 groups x N.
+    /// `x`'s type; zeros are whole and below 16. K / (2 group) x N.
     pub(crate) groups: &'a Buffer<i64>,
     /// Elements of a group: 64 or 128.
     pub(crate) group: usize,
