@@ -78,21 +78,31 @@ fn place(
     conds: impl Iterator<Item = Le>,
 ) -> Option<usize> {
     let key = key(plan);
-    let known = maps.iter().position(|map| map.key == key);
-    let mut all = known.map_or(Vec::new(), |known| maps[known].conds.clone());
-    extend(&mut all, conds);
-    let numbers = key
-        .2
-        .iter()
-        .flat_map(|&(extent, stride, _)| [extent, stride]);
-    if !is_for_launch(hosts, numbers.chain([key.1]), &all) {
+    let conds: Vec<Le> = conds.collect();
+    let fits = |all: &[Le]| {
+        let numbers = key
+            .2
+            .iter()
+            .flat_map(|&(extent, stride, _)| [extent, stride]);
+        is_for_launch(hosts, numbers.chain([key.1]), all)
+    };
+    for (number, map) in maps
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, map)| map.key == key)
+    {
+        let mut all = map.conds.clone();
+        extend(&mut all, conds.iter().copied());
+        if fits(&all) {
+            map.conds = all;
+            return Some(number);
+        }
+    }
+    if !fits(&conds) {
         return None;
     }
-    match known {
-        Some(known) => maps[known].conds = all,
-        None => maps.push(Shared { key, conds: all }),
-    }
-    Some(known.unwrap_or(maps.len() - 1))
+    maps.push(Shared { key, conds });
+    Some(maps.len() - 1)
 }
 
 /// How far apart two accesses are.
