@@ -17,6 +17,10 @@ pub trait Level: Copy + fmt::Debug + 'static {
     type Type: ValueType + Hash;
     /// The word that opens a function of this level in the text form.
     const KEYWORD: &'static str;
+    /// A number, as both levels have it.
+    const CONST: Self::Op;
+    /// A comparison of integers, as both levels have it.
+    const ICMP: Self::Op;
 
     /// The result types of an op, or why its operands do not fit. See [`rules`].
     fn result_types(
@@ -37,6 +41,8 @@ impl Level for Tile {
     type Op = TileOp;
     type Type = TileType;
     const KEYWORD: &'static str = "kernel";
+    const CONST: TileOp = TileOp::Const;
+    const ICMP: TileOp = TileOp::Icmp;
 
     fn result_types(
         op: TileOp,
@@ -50,6 +56,8 @@ impl Level for Thread {
     type Op = ThreadOp;
     type Type = ThreadType;
     const KEYWORD: &'static str = "thread";
+    const CONST: ThreadOp = ThreadOp::Const;
+    const ICMP: ThreadOp = ThreadOp::Icmp;
 
     fn result_types(
         op: ThreadOp,

@@ -172,6 +172,7 @@ pub(crate) mod inline_ptx;
 pub mod level;
 #[doc(hidden)]
 pub mod literal;
+pub(crate) mod maker;
 #[doc(hidden)]
 pub mod map_recipe;
 #[doc(hidden)]

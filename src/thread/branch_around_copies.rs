@@ -25,11 +25,11 @@
 //! Conditions are those of the whole program: all lanes of the first warp come to the election or none.
 
 use super::branch_around_rare::end;
-use super::group_barriers::Head;
 use crate::ir::attrs::{Attrs, IntPred, SpecialReg, make};
 use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
+use crate::ir::maker::Maker;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
 
@@ -55,7 +55,7 @@ pub fn branch_around_copies(func: &mut ThreadFunction) -> usize {
 const PREDICATE: usize = 3;
 
 /// Lanes of a warp.
-const LANES: u64 = 32;
+const LANES: i64 = 32;
 
 /// Of a copy that the first thread starts, whether the thread is that one, and the condition of the program under which it does, if any.
 fn start(func: &ThreadFunction, inst: Inst) -> Option<(Value, Option<Value>)> {
@@ -85,15 +85,14 @@ struct Known {
 
 impl Known {
     fn new(func: &mut ThreadFunction) -> Known {
-        let mut head = Head::default();
-        let tid = Some(make::reg(SpecialReg::Tid));
-        let tid = head.value(func, ThreadOp::Special, &[], Elem::I32, tid);
-        let lanes = head.number(func, LANES);
-        let below = Some(make::ipred(IntPred::Slt));
-        let is_here = head.value(func, ThreadOp::Icmp, &[tid, lanes], Elem::I1, below);
-        let truth = Some(make::value(1));
-        let always = head.value(func, ThreadOp::Const, &[], Elem::I1, truth);
-        head.place(func);
+        let [i1, i32] = [Elem::I1, Elem::I32].map(ThreadType::scalar);
+        let entry = func.entry;
+        let mut head = Maker::new(func);
+        let tid = head.value(ThreadOp::Special, &[], &[make::reg(SpecialReg::Tid)], i32);
+        let lanes = head.number(LANES, i32);
+        let is_here = head.compare(IntPred::Slt, tid, lanes);
+        let always = head.number(1, i1);
+        head.put(entry, 0);
         Known { is_here, always }
     }
 }

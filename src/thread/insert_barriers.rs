@@ -52,13 +52,14 @@ use std::collections::BTreeSet;
 
 use cranelift_entity::SecondaryMap;
 
-use super::group_barriers::{Head, OF_GROUPS, at_barrier, group_threads};
+use super::group_barriers::{OF_GROUPS, at_barrier, group_threads};
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::InstData;
 use crate::ir::effects::{Access, AccessSpace, How, OpClass, Proxy};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
+use crate::ir::maker::Maker;
 use crate::ir::matrix_units::When;
 use crate::ir::ops::ThreadOp;
 
@@ -399,9 +400,9 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
                     Waiters::All if func.groups() == 1 => make_barrier(func),
                     Waiters::All | Waiters::Group => {
                         let (_, own) = group.get_or_insert_with(|| {
-                            let mut head = Head::default();
-                            let own = head.group(func, OF_GROUPS);
-                            (head, own)
+                            let mut head = Maker::new(func);
+                            let own = head.group(OF_GROUPS);
+                            (head.made, own)
                         });
                         at_barrier(func, ThreadOp::GroupBarrier, &[*own], group_threads())
                     }
@@ -418,7 +419,10 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
         func.order.replace(block, with_barriers);
     }
     if let Some((head, _)) = group {
-        head.place(func);
+        let entry = func.entry;
+        let mut maker = Maker::new(func);
+        maker.made = head;
+        maker.put(entry, 0);
     }
     count
 }

@@ -32,10 +32,12 @@
 use rustc_hash::FxHashMap;
 
 use crate::analysis::loops::{Loops, home};
-use crate::ir::attrs::{Attr, Attrs, IntPred, make};
-use crate::ir::dfg::{InstData, SourceLoc, ValueDef};
+use crate::ir::attrs::{Attrs, IntPred};
+use crate::ir::dfg::{SourceLoc, ValueDef};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
+use crate::ir::level::Thread;
+use crate::ir::maker::Maker;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
 
@@ -46,7 +48,7 @@ const LEAST: u32 = 3;
 
 /// `2^32 (1 - 2^-21)` as a float: times the float reciprocal of a number it is less than the true one times 2^32, by 2^-22 at least and
 /// 2^-20 at most, whatever conversion (2^-24), reciprocal (2^-23) and product (2^-24) are off.
-const BELOW_TWO_TO_32: u64 = 0x4F7F_FFF8;
+const BELOW_TWO_TO_32: i64 = 0x4F7F_FFF8;
 
 /// As what numbers are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -188,35 +190,7 @@ fn divisor(func: &ThreadFunction, inst: Inst) -> Option<Divisor> {
     (fits && !is_known).then_some((value, numbers))
 }
 
-/// Makes instructions in front of a place.
-struct Before<'a> {
-    func: &'a mut ThreadFunction,
-    block: Block,
-    place: usize,
-    loc: SourceLoc,
-}
-
-impl Before<'_> {
-    fn make(&mut self, op: ThreadOp, args: &[Value], attrs: &[Attr], ty: ThreadType) -> Value {
-        let mut data = InstData::new(op, args);
-        data.attrs.extend(attrs.iter().cloned());
-        data.loc = self.loc;
-        let inst = self.func.dfg.make_inst(data, &[ty]);
-        self.func.order.insert(self.block, self.place, inst);
-        self.place += 1;
-        self.func.dfg.insts[inst].results[0]
-    }
-
-    /// An operation with a result like its first operand.
-    fn op(&mut self, op: ThreadOp, args: &[Value]) -> Value {
-        let ty = self.func.dfg.ty(args[0]);
-        self.make(op, args, &[], ty)
-    }
-
-    fn number(&mut self, number: u64, ty: ThreadType) -> Value {
-        self.make(ThreadOp::Const, &[], &[make::value(number)], ty)
-    }
-
+impl Maker<'_, Thread> {
     /// Whether it is negative, and the number with the other sign if it is. (`iabs` takes two instructions of the machine more: the
     /// assembler lets one be skipped here, and at the end the same condition gives the sign back.)
     fn magnitude(&mut self, n: Value) -> (Value, Value) {
@@ -227,20 +201,14 @@ impl Before<'_> {
 
     fn is_negative(&mut self, n: Value) -> Value {
         let zero = self.number(0, self.func.dfg.ty(n));
-        self.compare(n, zero, IntPred::Slt)
+        self.compare(IntPred::Slt, n, zero)
     }
 
     fn negated_if(&mut self, condition: Value, n: Value) -> Value {
         let ty = self.func.dfg.ty(n);
         let zero = self.number(0, ty);
         let negative = self.op(ThreadOp::Isub, &[zero, n]);
-        self.make(ThreadOp::Select, &[condition, negative, n], &[], ty)
-    }
-
-    /// Whether one number is to another as `pred` says.
-    fn compare(&mut self, a: Value, b: Value, pred: IntPred) -> Value {
-        let truth = ThreadType::pack(Elem::I1, self.func.dfg.ty(a).count);
-        self.make(ThreadOp::Icmp, &[a, b], &[make::ipred(pred)], truth)
+        self.value(ThreadOp::Select, &[condition, negative, n], &[], ty)
     }
 
     /// The reciprocal of a magnitude of at most 2^31, as `umulhi` takes it.
@@ -251,11 +219,11 @@ impl Before<'_> {
     fn reciprocal_by_floats(&mut self, divisor: Value, negative: Value) -> Value {
         let int = self.func.dfg.ty(divisor);
         let float = ThreadType::pack(Elem::F32, 1);
-        let number = self.make(ThreadOp::Uitofp, &[divisor], &[], float);
+        let number = self.value(ThreadOp::Uitofp, &[divisor], &[], float);
         let inverse = self.op(ThreadOp::RcpFtz, &[number]);
         let scale = self.number(BELOW_TWO_TO_32, float);
         let scaled = self.op(ThreadOp::Fmul, &[inverse, scale]);
-        let first = self.make(ThreadOp::Fptoui, &[scaled], &[], int);
+        let first = self.value(ThreadOp::Fptoui, &[scaled], &[], int);
         let missing = self.op(ThreadOp::Imul, &[first, negative]);
         let step = self.op(ThreadOp::Umulhi, &[first, missing]);
         self.op(ThreadOp::Iadd, &[first, step])
@@ -302,9 +270,10 @@ impl Before<'_> {
     /// with up to `most` overflows. That is asked here, as nobody knows.
     fn remainder_or_itself(&mut self, n: Value, remainder: Value, most: u64) -> Value {
         let ty = self.func.dfg.ty(n);
-        let limit = self.number((1 << (ty.elem.bits() - 1)) - most, ty);
-        let fits = self.compare(n, limit, IntPred::Ult);
-        self.make(ThreadOp::Select, &[fits, remainder, n], &[], ty)
+        let limit = (1 << (ty.elem.bits() - 1)) - most;
+        let limit = self.number(limit as i64, ty);
+        let fits = self.compare(IntPred::Ult, n, limit);
+        self.value(ThreadOp::Select, &[fits, remainder, n], &[], ty)
     }
 
     fn splat(&mut self, value: Value, count: u16) -> Value {
@@ -312,7 +281,7 @@ impl Before<'_> {
         let elem = ty.elem;
         match count {
             _ if ty.count == count => value,
-            _ => self.make(
+            _ => self.value(
                 ThreadOp::Splat,
                 &[value],
                 &[],
@@ -341,11 +310,9 @@ fn reciprocal(
         (None, ValueDef::Param(..)) => (home(func, value)?, 0, None),
     };
     let loc = from.map_or(SourceLoc::default(), |inst| func.dfg.insts[inst].loc);
-    let mut at = Before {
-        func,
-        block,
-        place,
+    let mut at = Maker {
         loc,
+        ..Maker::new(func)
     };
     let magnitude = match numbers {
         Numbers::Signed => at.magnitude(value).1,
@@ -357,10 +324,11 @@ fn reciprocal(
     let reciprocal = match by_floats(ty, numbers) {
         true => at.reciprocal_by_floats(magnitude, negative),
         false => {
-            let most = at.number(u64::MAX >> (64 - ty.elem.bits()), ty);
+            let most = at.number(-1, ty);
             at.op(ThreadOp::Udiv, &[most, magnitude])
         }
     };
+    at.put(block, place);
     Some(Reciprocal {
         magnitude,
         negative,
@@ -384,11 +352,9 @@ fn divide(
     let is_signed = numbers == Numbers::Signed;
     let insts = func.order.insts(block).iter();
     let place = insts.take_while(|&&other| other != inst).count();
-    let mut at = Before {
-        func,
-        block,
-        place,
+    let mut at = Maker {
         loc,
+        ..Maker::new(func)
     };
     let ty = at.func.dfg.ty(n);
     let is_quotient = matches!(op, ThreadOp::Sdiv | ThreadOp::Udiv);
@@ -431,7 +397,7 @@ fn divide(
     // The last of these: it becomes the instruction itself.
     let (last, args) = match is_quotient {
         true => {
-            let is_less = at.compare(parts.rest, parts.magnitude, IntPred::Uge);
+            let is_less = at.compare(IntPred::Uge, parts.rest, parts.magnitude);
             let one = at.number(1, ty);
             let more = at.op(ThreadOp::Iadd, &[parts.quotient, one]);
             (ThreadOp::Select, vec![is_less, more, parts.quotient])
@@ -457,12 +423,13 @@ fn divide(
     let (last, args) = match is_negative {
         None => (last, args),
         Some(is_negative) => {
-            let magnitude = at.make(last, &args, &[], ty);
+            let magnitude = at.value(last, &args, &[], ty);
             let zero = at.number(0, ty);
             let negative = at.op(ThreadOp::Isub, &[zero, magnitude]);
             (ThreadOp::Select, vec![is_negative, negative, magnitude])
         }
     };
+    at.put(block, place);
     let data = &mut func.dfg.insts[inst];
     data.op = last;
     data.attrs.clear();

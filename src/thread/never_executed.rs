@@ -1,10 +1,10 @@
 //! Uses of values that are never executed: they stop the assembler where it takes registers for free, or moves what must stay.
 
-use crate::ir::attrs::{Attr, IntPred, SpecialReg, make};
-use crate::ir::dfg::InstData;
+use crate::ir::attrs::{IntPred, SpecialReg, make};
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
+use crate::ir::maker::Maker;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{AddressSpace, Elem, ThreadType};
 
@@ -22,50 +22,27 @@ pub(super) struct Use {
 /// Stores that are never executed, of some elements of each value: a launch has no programs along x then. They have no place yet.
 pub(super) fn uses(func: &mut ThreadFunction, wanted: &[Use]) -> Vec<Inst> {
     let mut uses = Uses {
-        func,
-        insts: Vec::new(),
+        maker: Maker::new(func),
         addresses: Vec::new(),
     };
     let i32 = ThreadType::scalar(Elem::I32);
     let of_x = [make::reg(SpecialReg::ProgramsX)];
-    let programs = uses.value(ThreadOp::Special, &[], &of_x, i32);
-    let none = uses.value(ThreadOp::Const, &[], &[make::value(0)], i32);
-    let is_equal = [make::ipred(IntPred::Eq)];
-    let i1 = ThreadType::scalar(Elem::I1);
-    let never = uses.value(ThreadOp::Icmp, &[programs, none], &is_equal, i1);
+    let programs = uses.maker.value(ThreadOp::Special, &[], &of_x, i32);
+    let none = uses.maker.number(0, i32);
+    let never = uses.maker.compare(IntPred::Eq, programs, none);
     for used in wanted {
         uses.store(used, never);
     }
-    uses.insts
+    uses.maker.made
 }
 
 /// Instructions that have no place yet.
 struct Uses<'a> {
-    func: &'a mut ThreadFunction,
-    insts: Vec<Inst>,
+    maker: Maker<'a, Thread>,
     addresses: Vec<(Slot, Elem, Value)>,
 }
 
 impl Uses<'_> {
-    fn build(
-        &mut self,
-        op: ThreadOp,
-        args: &[Value],
-        attrs: &[Attr],
-        types: &[ThreadType],
-    ) -> Inst {
-        let mut data: InstData<Thread> = InstData::new(op, args);
-        data.attrs.extend(attrs.iter().cloned());
-        let inst = self.func.dfg.make_inst(data, types);
-        self.insts.push(inst);
-        inst
-    }
-
-    fn value(&mut self, op: ThreadOp, args: &[Value], attrs: &[Attr], ty: ThreadType) -> Value {
-        let inst = self.build(op, args, attrs, &[ty]);
-        self.func.dfg.insts[inst].results[0]
-    }
-
     /// The address of a slot, as a pointer of the type.
     fn address(&mut self, slot: Slot, pointer: Elem) -> Value {
         let known = self
@@ -76,14 +53,16 @@ impl Uses<'_> {
             return address;
         }
         let ty = ThreadType::scalar(pointer);
-        let address = self.value(ThreadOp::SlotAddr, &[], &[make::slot(slot)], ty);
+        let address = self
+            .maker
+            .value(ThreadOp::SlotAddr, &[], &[make::slot(slot)], ty);
         self.addresses.push((slot, pointer, address));
         address
     }
 
     /// A store of elements to the slot, where `pred` holds.
     fn store(&mut self, used: &Use, pred: Value) {
-        let elem = self.func.dfg.ty(used.value).elem;
+        let elem = self.maker.func.dfg.ty(used.value).elem;
         let Some(scalar) = elem.scalar() else {
             return;
         };
@@ -92,14 +71,14 @@ impl Uses<'_> {
         let count = 1 << used.elements.len().min(most).ilog2();
         let map = used.elements[..count].iter().copied();
         let ty = ThreadType::pack(elem, count as u16);
-        let stored = self.value(
+        let stored = self.maker.value(
             ThreadOp::Rearrange,
             &[used.value],
             &[make::map(map.collect())],
             ty,
         );
         let to = self.address(used.slot, Elem::Ptr(scalar, AddressSpace::Shared));
-        self.build(
+        self.maker.build(
             ThreadOp::St,
             &[to, stored, pred],
             &[make::slot(used.slot)],

@@ -29,10 +29,12 @@
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
-use crate::ir::attrs::{Attr, Attrs, Flag, make};
-use crate::ir::dfg::{InstData, SourceLoc, ValueList};
+use crate::ir::attrs::{Attrs, Flag, make};
+use crate::ir::dfg::{InstData, ValueList};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
+use crate::ir::level::Thread;
+use crate::ir::maker::Maker;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::ThreadType;
 
@@ -59,16 +61,16 @@ fn in_block(func: &mut ThreadFunction, block: Block) -> usize {
         return 0;
     }
     let mut work = Work {
-        made: Vec::with_capacity(list.len()),
+        maker: Maker::new(func),
         placed: EntitySet::new(),
         quotients,
         count: 0,
-        func,
     };
     for inst in list {
         work.place(inst);
     }
-    let Work { made, count, .. } = work;
+    let Work { maker, count, .. } = work;
+    let made = maker.made;
     if count > 0 {
         func.order.replace(block, made);
     }
@@ -208,9 +210,8 @@ impl Product {
 
 /// A block on its way.
 struct Work<'a> {
-    func: &'a mut ThreadFunction,
-    /// The new list.
-    made: Vec<Inst>,
+    /// Makes the new list.
+    maker: Maker<'a, Thread>,
     /// What of the old list is in the new one; quotients come before their places.
     placed: EntitySet<Inst>,
     quotients: Quotients,
@@ -223,26 +224,25 @@ impl Work<'_> {
         if !self.placed.insert(inst) {
             return;
         }
-        if let Some(division) = Division::of(self.func, inst) {
-            let loc = self.func.dfg.insts[inst].loc;
-            if let Some((op, args)) = self.becomes(&division, loc) {
-                let data = &mut self.func.dfg.insts[inst];
+        if let Some(division) = Division::of(self.maker.func, inst) {
+            // Quotients of other lines may come in front of it.
+            let around = self.maker.loc;
+            self.maker.loc = self.maker.func.dfg.insts[inst].loc;
+            let becomes = self.becomes(&division);
+            self.maker.loc = around;
+            if let Some((op, args)) = becomes {
+                let data = &mut self.maker.func.dfg.insts[inst];
                 data.op = op;
                 data.attrs.clear();
                 data.args = args;
                 self.count += 1;
             }
         }
-        self.made.push(inst);
+        self.maker.made.push(inst);
     }
 
     /// What a division becomes, if it does.
-    fn becomes(&mut self, division: &Division, loc: SourceLoc) -> Option<(ThreadOp, ValueList)> {
-        let mut at = At {
-            work: self,
-            loc,
-            ty: division.ty,
-        };
+    fn becomes(&mut self, division: &Division) -> Option<(ThreadOp, ValueList)> {
         let a = division.operands[0];
         if let By::Number(by) = division.by
             && by.is_power_of_two()
@@ -252,19 +252,21 @@ impl Work<'_> {
                 true => (ThreadOp::And, by - 1),
                 false => (ThreadOp::Ushr, u64::from(by.ilog2())),
             };
-            let number = at.number(number);
+            let number = self.number(number, division.ty);
             return Some((op, ValueList::from_slice(&[a, number])));
         }
         let known = division.product_divisor();
         if division.is_remainder() {
-            let quotient = match at.work.quotient(division) {
+            let quotient = match self.quotient(division) {
                 Some(quotient) => quotient,
-                None => known.map(|_| at.new_quotient(division))?,
+                None => known.map(|_| self.new_quotient(division))?,
             };
-            let whole = at.value(ThreadOp::Imul, &[quotient, division.operands[1]]);
+            let whole = self
+                .maker
+                .op(ThreadOp::Imul, &[quotient, division.operands[1]]);
             return Some((ThreadOp::Isub, ValueList::from_slice(&[a, whole])));
         }
-        known.map(|by| at.quotient(division, by))
+        known.map(|by| self.quotient_by(division, by))
     }
 
     /// A quotient of the block that serves a remainder; if it comes later, it is put here.
@@ -280,38 +282,14 @@ impl Work<'_> {
             .find_map(|key| self.quotients.get(key).copied())?;
         if !self.placed.contains(inst) {
             // Its own divisor may be the same number of an instruction that comes later.
-            self.func.dfg.insts[inst].args = remainder.operands.clone();
+            self.maker.func.dfg.insts[inst].args = remainder.operands.clone();
         }
         self.place(inst);
-        Some(self.func.dfg.insts[inst].results[0])
-    }
-}
-
-/// Makes instructions at the end of the new list.
-struct At<'w, 'a> {
-    work: &'w mut Work<'a>,
-    loc: SourceLoc,
-    ty: ThreadType,
-}
-
-impl At<'_, '_> {
-    fn inst(&mut self, op: ThreadOp, args: &[Value], attrs: &[Attr]) -> Inst {
-        let mut data = InstData::new(op, args);
-        data.attrs.extend(attrs.iter().cloned());
-        data.loc = self.loc;
-        let inst = self.work.func.dfg.make_inst(data, &[self.ty]);
-        self.work.made.push(inst);
-        inst
+        Some(self.maker.func.dfg.insts[inst].results[0])
     }
 
-    fn value(&mut self, op: ThreadOp, args: &[Value]) -> Value {
-        let inst = self.inst(op, args, &[]);
-        self.work.func.dfg.insts[inst].results[0]
-    }
-
-    fn number(&mut self, number: u64) -> Value {
-        let inst = self.inst(ThreadOp::Const, &[], &[make::value(number)]);
-        self.work.func.dfg.insts[inst].results[0]
+    fn number(&mut self, number: u64, ty: ThreadType) -> Value {
+        self.maker.number(number as i64, ty)
     }
 
     /// The quotient for a remainder that has none, kept for others.
@@ -319,42 +297,44 @@ impl At<'_, '_> {
         let attrs = remainder.is_natural.then(|| make::natural(Flag));
         let mut data = InstData::new(remainder.quotient_op(), &remainder.operands);
         data.attrs.extend(attrs);
-        data.loc = self.loc;
-        let inst = self.work.func.dfg.make_inst(data, &[self.ty]);
-        self.work.quotients.insert(remainder.key(), inst);
-        self.work.place(inst);
-        self.work.func.dfg.insts[inst].results[0]
+        data.loc = self.maker.loc;
+        let dfg = &mut self.maker.func.dfg;
+        let inst = dfg.make_inst(data, &[remainder.ty]);
+        let quotient = dfg.insts[inst].results[0];
+        self.quotients.insert(remainder.key(), inst);
+        self.place(inst);
+        quotient
     }
 
     /// The quotient by a constant that is no power of two.
-    fn quotient(&mut self, division: &Division, by: u64) -> (ThreadOp, ValueList) {
-        let bits = self.ty.elem.bits();
+    fn quotient_by(&mut self, division: &Division, by: u64) -> (ThreadOp, ValueList) {
+        let bits = division.ty.elem.bits();
         let Product { factor, shift } = Product::of(by, bits, division.dividend_bits());
         let a = division.operands[0];
-        let low = self.number((factor as u64) & self.ty.elem.mask());
+        let low = self.number(factor as u64, division.ty);
         if division.has_no_negative() {
             let high = (ThreadOp::Umulhi, ValueList::from_slice(&[a, low]));
             if factor >> bits == 0 {
                 return self.shifted(ThreadOp::Ushr, high, shift);
             }
             // Of `a + high` half, as the whole may not fit.
-            let high = self.value(high.0, &high.1);
+            let high = self.maker.op(high.0, &high.1);
             let rest = (ThreadOp::Isub, ValueList::from_slice(&[a, high]));
             let (op, args) = self.shifted(ThreadOp::Ushr, rest, 1);
-            let half = self.value(op, &args);
+            let half = self.maker.op(op, &args);
             let half = (ThreadOp::Iadd, ValueList::from_slice(&[half, high]));
             return self.shifted(ThreadOp::Ushr, half, shift - 1);
         }
         let mut high = (ThreadOp::Smulhi, ValueList::from_slice(&[a, low]));
         // As a number with a sign the factor is less by 2^bits.
         if factor >> (bits - 1) != 0 {
-            let less = self.value(high.0, &high.1);
+            let less = self.maker.op(high.0, &high.1);
             high = (ThreadOp::Iadd, ValueList::from_slice(&[less, a]));
         }
         let (op, args) = self.shifted(ThreadOp::Sshr, high, shift);
-        let down = self.value(op, &args);
-        let sign = self.number(u64::from(bits - 1));
-        let is_negative = self.value(ThreadOp::Ushr, &[a, sign]);
+        let down = self.maker.op(op, &args);
+        let sign = self.number(u64::from(bits - 1), division.ty);
+        let is_negative = self.maker.op(ThreadOp::Ushr, &[a, sign]);
         (ThreadOp::Iadd, ValueList::from_slice(&[down, is_negative]))
     }
 
@@ -368,8 +348,9 @@ impl At<'_, '_> {
         if by == 0 {
             return (of, args);
         }
-        let value = self.value(of, &args);
-        let by = self.number(u64::from(by));
+        let value = self.maker.op(of, &args);
+        let ty = self.maker.func.dfg.ty(value);
+        let by = self.number(u64::from(by), ty);
         (op, ValueList::from_slice(&[value, by]))
     }
 }

@@ -22,6 +22,7 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
+use crate::ir::maker::Maker;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::ThreadType;
 
@@ -59,13 +60,12 @@ pub fn slice_operands(func: &mut ThreadFunction) -> usize {
     for &(_, fence) in &fences {
         let args = func.dfg.insts[fence].args.clone();
         let mut slicer = Slicer {
-            func,
+            maker: Maker::near(func, fence),
             apart: &apart,
-            made: Vec::new(),
             known: FxHashMap::default(),
         };
         for &fragment in &args[1..] {
-            let Some((source, elements)) = fragment_of(slicer.func, fragment) else {
+            let Some((source, elements)) = fragment_of(slicer.maker.func, fragment) else {
                 continue;
             };
             if slicer.is_apart(source) && counts.contains_key(&source) {
@@ -73,10 +73,7 @@ pub fn slice_operands(func: &mut ThreadFunction) -> usize {
                 slices.insert(fragment, slice);
             }
         }
-        let made = slicer.made;
-        for &inst in &made {
-            func.dfg.insts[inst].loc = func.dfg.insts[fence].loc;
-        }
+        let made = slicer.maker.made;
         func.order.insert_before(fence, &made);
     }
     let insts: Vec<Inst> = func.all_insts().map(|(_, inst)| inst).collect();
@@ -148,15 +145,14 @@ fn is_on_elements(func: &ThreadFunction, data: &InstData<Thread>) -> bool {
 }
 
 struct Slicer<'a> {
-    func: &'a mut ThreadFunction,
+    maker: Maker<'a, Thread>,
     apart: &'a EntitySet<Inst>,
-    made: Vec<Inst>,
     known: FxHashMap<(Value, Elements), Value>,
 }
 
 impl Slicer<'_> {
     fn is_apart(&self, value: Value) -> bool {
-        let def = self.func.dfg.def_inst(value);
+        let def = self.maker.func.dfg.def_inst(value);
         def.is_some_and(|def| self.apart.contains(def))
     }
 
@@ -166,12 +162,9 @@ impl Slicer<'_> {
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
-        let data = self
-            .func
-            .dfg
-            .def_inst(value)
-            .map(|def| self.func.dfg.insts[def].clone());
-        let ty = ThreadType::pack(self.func.dfg.ty(value).elem, elements.len() as u16);
+        let dfg = &self.maker.func.dfg;
+        let data = dfg.def_inst(value).map(|def| dfg.insts[def].clone());
+        let ty = ThreadType::pack(dfg.ty(value).elem, elements.len() as u16);
         let new = match data {
             Some(data) if self.is_apart(value) => {
                 let args: Vec<Value> = data
@@ -179,16 +172,11 @@ impl Slicer<'_> {
                     .iter()
                     .map(|&arg| self.slice(arg, elements))
                     .collect();
-                self.build(
-                    InstData {
-                        args: args.into(),
-                        ..data
-                    },
-                    ty,
-                )
+                let args = args.into();
+                self.maker.value_from(InstData { args, ..data }, ty)
             }
             Some(data) if matches!(data.op, ThreadOp::Const | ThreadOp::Splat) => {
-                self.build(data, ty)
+                self.maker.value_from(data, ty)
             }
             // Some elements of what has some elements of others.
             Some(data) if data.op == ThreadOp::Rearrange => {
@@ -206,15 +194,8 @@ impl Slicer<'_> {
     }
 
     fn rearrange(&mut self, args: &[Value], map: Vec<u32>, ty: ThreadType) -> Value {
-        let mut data = InstData::new(ThreadOp::Rearrange, args);
-        data.attrs.push(make::map(map.into()));
-        self.build(data, ty)
-    }
-
-    fn build(&mut self, data: InstData<Thread>, ty: ThreadType) -> Value {
-        let inst = self.func.dfg.make_inst(data, &[ty]);
-        self.made.push(inst);
-        self.func.dfg.insts[inst].results[0]
+        let map = make::map(map.into());
+        self.maker.value(ThreadOp::Rearrange, args, &[map], ty)
     }
 }
 

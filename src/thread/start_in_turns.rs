@@ -32,16 +32,17 @@
 
 use cranelift_entity::EntitySet;
 
-use super::group_barriers::{Head, OF_TURNS, at_barrier};
+use super::group_barriers::{OF_TURNS, at_barrier};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::domtree::DomTree;
 use crate::analysis::loops::Loops;
-use crate::ir::attrs::{Attrs, IntPred, make};
+use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
+use crate::ir::maker::Maker;
 use crate::ir::ops::{Opcode, ThreadOp};
-use crate::ir::types::Elem;
+use crate::ir::types::{Elem, ThreadType};
 use crate::layout::warpgroup;
 
 /// Groups that take turns.
@@ -224,15 +225,15 @@ struct Numbers {
 impl Numbers {
     /// Computes them at the head of the function.
     fn new(func: &mut ThreadFunction) -> Numbers {
-        let mut head = Head::default();
-        let own = head.group(func, OF_TURNS);
-        let [first, sum] = [OF_TURNS, 2 * OF_TURNS + 1].map(|n| head.number(func, n));
-        let other = head.value(func, ThreadOp::Isub, &[sum, own], Elem::I32, None);
-        let above = Some(make::ipred(IntPred::Ugt));
-        let is_second = head.value(func, ThreadOp::Icmp, &[own, first], Elem::I1, above);
-        let truth = Some(make::value(1));
-        let always = head.value(func, ThreadOp::Const, &[], Elem::I1, truth);
-        head.place(func);
+        let [i1, i32] = [Elem::I1, Elem::I32].map(ThreadType::scalar);
+        let entry = func.entry;
+        let mut head = Maker::new(func);
+        let own = head.group(OF_TURNS);
+        let [first, sum] = [OF_TURNS, 2 * OF_TURNS + 1].map(|n| head.number(n as i64, i32));
+        let other = head.op(ThreadOp::Isub, &[sum, own]);
+        let is_second = head.compare(IntPred::Ugt, own, first);
+        let always = head.number(1, i1);
+        head.put(entry, 0);
         Numbers {
             own,
             other,

@@ -19,11 +19,12 @@
 
 use super::edit::{rename_uses, use_counts};
 use crate::analysis::axis::Axis;
-use crate::ir::attrs::{Attrs, make};
-use crate::ir::dfg::{InstData, SourceLoc, ValueDef};
+use crate::ir::attrs::Attrs;
+use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{TileType, ValueType};
 
@@ -138,90 +139,73 @@ fn parts(func: &TileFunction, mut value: Value) -> Option<(Value, Offsets)> {
 
 /// Rewrites one block of pointers of a loop.
 struct Rewriter<'a> {
-    func: &'a mut TileFunction,
+    maker: Maker<'a, Tile>,
     inst: Inst,
-    loc: SourceLoc,
-    /// Instructions made, to be put somewhere.
-    made: Vec<Inst>,
 }
 
 impl<'a> Rewriter<'a> {
     fn new(func: &'a mut TileFunction, inst: Inst) -> Rewriter<'a> {
-        let loc = func.dfg.insts[inst].loc;
-        Rewriter {
-            func,
-            inst,
-            loc,
-            made: Vec::new(),
-        }
-    }
-
-    fn build(&mut self, mut data: InstData<Tile>, ty: TileType) -> Value {
-        data.loc = self.loc;
-        let inst = self.func.dfg.make_inst(data, &[ty]);
-        self.made.push(inst);
-        self.func.dfg.insts[inst].results[0]
+        let maker = Maker::near(func, inst);
+        Rewriter { maker, inst }
     }
 
     fn run(mut self, position: usize, walk: Walk) {
-        let carried = self.func.dfg.blocks[walk.body].params[1 + position];
-        let result = self.func.dfg.insts[self.inst].results[position];
-        let ty = self.func.dfg.ty(carried);
-        let scalar = self.func.dfg.ty(walk.base);
+        let carried = self.maker.func.dfg.blocks[walk.body].params[1 + position];
+        let result = self.maker.func.dfg.insts[self.inst].results[position];
+        let ty = self.maker.func.dfg.ty(carried);
+        let scalar = self.maker.func.dfg.ty(walk.base);
 
         // In front: the offsets in the shape of the block.
         let mut offsets = Vec::new();
         for (offset, shaped) in &walk.offsets {
             let mut value = *offset;
             for &inst in shaped.iter().rev() {
-                let mut data = self.func.dfg.insts[inst].clone();
-                let to = self.func.dfg.ty(data.results[0]);
+                let mut data = self.maker.func.dfg.insts[inst].clone();
+                let to = self.maker.func.dfg.ty(data.results[0]);
                 data.results.clear();
                 data.args[0] = value;
-                let elem = self.func.dfg.ty(value).elem;
-                value = self.build(data, to.with_elem(elem));
+                let elem = self.maker.func.dfg.ty(value).elem;
+                value = self.maker.value_from(data, to.with_elem(elem));
             }
             offsets.push(value);
         }
-        let before = std::mem::take(&mut self.made);
+        let before = std::mem::take(&mut self.maker.made);
 
         // Inside: the block, and the pointer of the next iteration.
         let pointers = self.pointers(carried, ty, &offsets);
-        rename_uses(self.func, carried, pointers);
-        self.func.dfg.insts[self.made[0]].args[0] = carried;
-        let mut inside = std::mem::take(&mut self.made);
+        rename_uses(self.maker.func, carried, pointers);
+        self.maker.func.dfg.insts[self.maker.made[0]].args[0] = carried;
+        let mut inside = std::mem::take(&mut self.maker.made);
         let step = match walk.step {
             Step::Scalar(value) => value,
             Step::Number(number) => {
-                let step = self.func.dfg.insts[walk.advance].args[1];
-                let ty = TileType::scalar(self.func.dfg.ty(step).elem);
-                let mut data = InstData::new(TileOp::Const, &[]);
-                data.attrs.push(make::value(number));
-                self.build(data, ty)
+                let step = self.maker.func.dfg.insts[walk.advance].args[1];
+                let ty = TileType::scalar(self.maker.func.dfg.ty(step).elem);
+                self.maker.number(number as i64, ty)
             }
         };
-        inside.append(&mut self.made);
-        inside.extend_from_slice(self.func.order.insts(walk.body));
-        self.func.order.replace(walk.body, inside);
-        let advance = &mut self.func.dfg.insts[walk.advance];
+        inside.append(&mut self.maker.made);
+        inside.extend_from_slice(self.maker.func.order.insts(walk.body));
+        self.maker.func.order.replace(walk.body, inside);
+        let advance = &mut self.maker.func.dfg.insts[walk.advance];
         advance.args = [carried, step].into_iter().collect();
         let next = advance.results[0];
         for value in [carried, next, result] {
-            self.func.dfg.values[value].ty = scalar;
+            self.maker.func.dfg.values[value].ty = scalar;
         }
 
         // Behind: the block again, for those who go on with it.
-        self.func.dfg.insts[self.inst].args[3 + position] = walk.base;
-        if use_counts(self.func)[result] > 0 {
+        self.maker.func.dfg.insts[self.inst].args[3 + position] = walk.base;
+        if use_counts(self.maker.func)[result] > 0 {
             let pointers = self.pointers(result, ty, &offsets);
-            rename_uses(self.func, result, pointers);
-            self.func.dfg.insts[self.made[0]].args[0] = result;
+            rename_uses(self.maker.func, result, pointers);
+            self.maker.func.dfg.insts[self.maker.made[0]].args[0] = result;
         }
-        let after = std::mem::take(&mut self.made);
-        let block = self.func.order.block_of(self.inst);
+        let after = std::mem::take(&mut self.maker.made);
+        let block = self.maker.func.order.block_of(self.inst);
         let block = block.expect("loops stand in blocks");
         let mut list = Vec::new();
-        for &other in self.func.order.insts(block) {
+        for &other in self.maker.func.order.insts(block) {
             if other == self.inst {
                 list.extend_from_slice(&before);
                 list.push(other);
@@ -230,14 +214,14 @@ impl<'a> Rewriter<'a> {
                 list.push(other);
             }
         }
-        self.func.order.replace(block, list);
+        self.maker.func.order.replace(block, list);
     }
 
     /// The block of pointers from a pointer on; the first instruction made takes it.
     fn pointers(&mut self, from: Value, ty: TileType, offsets: &[Value]) -> Value {
-        let mut block = self.build(InstData::new(TileOp::Splat, &[from]), ty);
+        let mut block = self.maker.value(TileOp::Splat, &[from], &[], ty);
         for &offset in offsets {
-            block = self.build(InstData::new(TileOp::Addptr, &[block, offset]), ty);
+            block = self.maker.op(TileOp::Addptr, &[block, offset]);
         }
         block
     }

@@ -17,13 +17,13 @@
 use rustc_hash::FxHashMap;
 
 use super::edit::{rename_all, signed};
-use super::maker::Maker;
 use crate::ir::attrs::{Attrs, IntPred, make};
 use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 

@@ -19,7 +19,6 @@
 use rustc_hash::FxHashMap;
 
 use super::edit::{copy_of, read_by, rename_uses, signed};
-use super::maker::Maker;
 use crate::analysis::axis::Axis;
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::dfg::{BlockCall, InstData, ValueDef};
@@ -27,6 +26,7 @@ use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 use crate::tile::promote::used::is_volatile;
@@ -89,7 +89,7 @@ impl Trips {
     }
 
     /// The number of iterations.
-    fn count(&self, maker: &mut Maker<'_>) -> Value {
+    fn count(&self, maker: &mut Maker<'_, Tile>) -> Value {
         let i32 = TileType::scalar(Elem::I32);
         if let Some(known) = self.known {
             return maker.number(known as i64, i32);
@@ -105,7 +105,7 @@ impl Trips {
     }
 
     /// What the loop counts, of the iterations that are over.
-    fn counter(&self, maker: &mut Maker<'_>, over: Value) -> Value {
+    fn counter(&self, maker: &mut Maker<'_, Tile>, over: Value) -> Value {
         let i32 = TileType::scalar(Elem::I32);
         let step = maker.number(self.step, i32);
         let moved = maker.value(TileOp::Imul, &[over, step], &[], i32);
@@ -415,7 +415,7 @@ fn step_of(func: &TileFunction, param: Value, next: Value, body: Block) -> Optio
 }
 
 /// Pointers after so many moves by so many elements, in 64 bits: each move alone need not wrap where the distance of all would.
-fn moved(maker: &mut Maker<'_>, first: Value, by: Step, over: Value) -> Value {
+fn moved(maker: &mut Maker<'_, Tile>, first: Value, by: Step, over: Value) -> Value {
     let i64 = TileType::scalar(Elem::I64);
     let over = maker.value(TileOp::Sext, &[over], &[], i64);
     let by = match by {
@@ -441,14 +441,14 @@ fn is_inside(func: &TileFunction, value: Value, block: Block) -> bool {
 }
 
 /// Copies of instructions, of what they are made of here.
-fn copies(maker: &mut Maker<'_>, list: &[Inst], map: &mut FxHashMap<Value, Value>) {
+fn copies(maker: &mut Maker<'_, Tile>, list: &[Inst], map: &mut FxHashMap<Value, Value>) {
     for &inst in list {
         let copy = copy_of(maker.func, inst, map);
         maker.made.push(copy);
     }
 }
 
-fn choose(maker: &mut Maker<'_>, condition: Value, a: Value, b: Value) -> Value {
+fn choose(maker: &mut Maker<'_, Tile>, condition: Value, a: Value, b: Value) -> Value {
     let ty = maker.func.dfg.ty(a);
     maker.value(TileOp::Select, &[condition, a, b], &[], ty)
 }

@@ -26,7 +26,6 @@
 //! A kernel is left alone if programs could wait for each other (a `while` loop), if it speaks of itself (what
 //! is printed names its program) or if nobody knows what it does (inline PTX that is not pure).
 
-use super::maker::Maker;
 use super::order_programs::{
     Executed, Uneven, can_follow_each_other, counts, divide, name_programs, number_of, number_type,
     ordered_program, program,
@@ -39,6 +38,8 @@ use crate::ir::dfg::BlockCall;
 use crate::ir::effects::{Access, How};
 use crate::ir::entities::Value;
 use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 
 use crate::settings::Policy;
@@ -103,7 +104,7 @@ pub fn loop_over_programs(func: &mut TileFunction, uneven: Option<Uneven>) {
 }
 
 /// The program that is executed as number `index`, if nobody asks for its numbers along the other axes.
-fn program_of_one_axis(maker: &mut Maker<'_>, index: Value, count: Value) -> [Value; 3] {
+fn program_of_one_axis(maker: &mut Maker<'_, Tile>, index: Value, count: Value) -> [Value; 3] {
     let is_it = maker.compare(IntPred::Ult, index, count);
     let before = std::mem::take(&mut maker.made);
     let [same, other] = [true, false].map(|is_same| {

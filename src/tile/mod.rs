@@ -27,7 +27,6 @@ pub mod load_early;
 pub mod loop_over_programs;
 pub mod lower_dots;
 pub mod lower_math;
-mod maker;
 pub mod merge_equal_values;
 pub mod narrow_loads;
 pub mod nest_loops;

@@ -17,7 +17,6 @@
 
 use cranelift_entity::EntitySet;
 
-use super::maker::Maker;
 use crate::analysis::affine::{Atom, Forms, Poly};
 use crate::analysis::depends::dependents;
 use crate::analysis::program::ProgramOrder;
@@ -26,6 +25,8 @@ use crate::ir::dfg::InstData;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 
@@ -188,7 +189,7 @@ fn agree(a: f64, b: f64) -> Option<f64> {
 }
 
 /// The numbers of the programs that are launched, along the axes.
-pub(super) fn counts(maker: &mut Maker<'_>) -> [Value; 3] {
+pub(super) fn counts(maker: &mut Maker<'_, Tile>) -> [Value; 3] {
     [0, 1, 2].map(|axis| maker.value(TileOp::NumPrograms, &[], &[make::axis(axis)], number_type()))
 }
 
@@ -197,19 +198,19 @@ pub(super) fn number_type() -> TileType {
 }
 
 /// A number made of two.
-pub(super) fn number_of(maker: &mut Maker<'_>, op: TileOp, args: [Value; 2]) -> Value {
+pub(super) fn number_of(maker: &mut Maker<'_, Tile>, op: TileOp, args: [Value; 2]) -> Value {
     maker.value(op, &args, &[], number_type())
 }
 
 /// The program of which `index` is the number, counted along x, then y, then z.
-pub(super) fn program(maker: &mut Maker<'_>, index: Value, counts: [Value; 3]) -> [Value; 3] {
+pub(super) fn program(maker: &mut Maker<'_, Tile>, index: Value, counts: [Value; 3]) -> [Value; 3] {
     let [row, x] = divide(maker, index, counts[0]);
     let [z, y] = divide(maker, row, counts[1]);
     [x, y, z]
 }
 
 /// Quotient and remainder of numbers below 2^31.
-pub(super) fn divide(maker: &mut Maker<'_>, a: Value, b: Value) -> [Value; 2] {
+pub(super) fn divide(maker: &mut Maker<'_, Tile>, a: Value, b: Value) -> [Value; 2] {
     let natural = [make::natural(Flag)];
     let quotient = maker.value(TileOp::Udiv, &[a, b], &natural, number_type());
     let whole = number_of(maker, TileOp::Imul, [quotient, b]);
@@ -234,7 +235,7 @@ pub(super) enum Executed {
 /// The program that is executed as number `index`, and there is none with more work behind it in its section; if they are dealt
 /// out, none in a later round of it. Right as long as the number of programs has 31 bits.
 pub(super) fn ordered_program(
-    maker: &mut Maker<'_>,
+    maker: &mut Maker<'_, Tile>,
     index: Value,
     counts: [Value; 3],
     uneven: Uneven,
@@ -289,7 +290,7 @@ pub(super) fn ordered_program(
 
 /// The number that is dealt out instead of `index` if every second round goes backwards, so that nobody always gets the longest. A last
 /// round that is not for all goes backwards, too, among those that it is for.
-fn back_and_forth(maker: &mut Maker<'_>, index: Value, [ctas, all]: [Value; 2]) -> Value {
+fn back_and_forth(maker: &mut Maker<'_, Tile>, index: Value, [ctas, all]: [Value; 2]) -> Value {
     let [round, at] = divide(maker, index, ctas);
     let one = maker.number(1, number_type());
     let zero = maker.number(0, number_type());

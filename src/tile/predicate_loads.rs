@@ -13,10 +13,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::maker::Maker;
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 use crate::linear_layout::shape::Shape;
@@ -128,7 +129,7 @@ fn predicate(func: &mut TileFunction, block: Block, inst: Inst) {
 struct Masks(FxHashMap<(Value, Shape), Value>);
 
 impl Masks {
-    fn of(&mut self, maker: &mut Maker<'_>, cond: Value, shape: Shape) -> Value {
+    fn of(&mut self, maker: &mut Maker<'_, Tile>, cond: Value, shape: Shape) -> Value {
         if shape.is_scalar() {
             return cond;
         }
@@ -143,7 +144,7 @@ impl Masks {
 }
 
 /// Makes a load one that loads where the condition holds.
-fn mask(maker: &mut Maker<'_>, inst: Inst, cond: Value, masks: &mut Masks) {
+fn mask(maker: &mut Maker<'_, Tile>, inst: Inst, cond: Value, masks: &mut Masks) {
     let args = maker.func.dfg.insts[inst].args.to_vec();
     let ty = maker.func.dfg.ty(maker.func.dfg.insts[inst].results[0]);
     let cond = masks.of(maker, cond, ty.shape);

@@ -12,11 +12,11 @@
 //! are found by their forms ([`crate::analysis::affine`]); these are right modulo 2^32, as the numbers are.
 
 use super::edit::rename_uses;
-use super::maker::Maker;
 use crate::analysis::affine::{Atom, Forms, Poly};
 use crate::analysis::program::ProgramOrder;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 

@@ -13,11 +13,11 @@
 //! With a sign the start must not be negative, which sums and products of indices of programs are taken to be, by what quotients and
 //! remainders promise.
 
-use super::maker::Maker;
 use crate::analysis::axis::Axis;
 use crate::ir::attrs::Attr;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 

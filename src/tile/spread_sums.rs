@@ -21,13 +21,14 @@
 
 use super::defer_sums::is_sum;
 use super::edit::{rename_uses, use_counts};
-use super::maker::Maker;
 use super::start_dots::is_for_warpgroup;
 use crate::ir::attrs::{Attrs, IntPred, make};
 use crate::ir::dfg::BlockCall;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Scalar, TileType};
 use crate::linear_layout::shape::Shape;
@@ -244,7 +245,7 @@ fn spread(func: &mut TileFunction, around: Block, inst: Inst, position: usize, s
 }
 
 /// What a spread sum starts from.
-fn started(maker: &mut Maker<'_>, start: Value, row: TileType, spread: TileType) -> Value {
+fn started(maker: &mut Maker<'_, Tile>, start: Value, row: TileType, spread: TileType) -> Value {
     if let Some(inst) = maker.func.dfg.def_inst(start) {
         let made = &maker.func.dfg.insts[inst];
         // Parts of a loop in front of this one go on.
@@ -282,7 +283,7 @@ fn started(maker: &mut Maker<'_>, start: Value, row: TileType, spread: TileType)
 }
 
 /// The sum along an axis.
-fn sum(maker: &mut Maker<'_>, block: Value, axis: u8, ty: TileType) -> Value {
+fn sum(maker: &mut Maker<'_, Tile>, block: Value, axis: u8, ty: TileType) -> Value {
     let elem = TileType::scalar(ty.elem);
     let region = maker.func.dfg.make_block();
     let terms = [(); 2].map(|()| maker.func.dfg.append_param(region, elem));

@@ -24,13 +24,14 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::edit::{copy_of, rename_uses, signed};
-use super::maker::Maker;
 use crate::analysis::constants::iterations;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attr, AttrKind, Attrs, make};
 use crate::ir::dfg::BlockCall;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::settings::Target;
@@ -163,7 +164,7 @@ fn repeat_copies(func: &mut TileFunction, inst: Inst, copies: i64, all: Option<i
 
 /// What a loop's body yields of a copy of it with these values for its parameters.
 fn copy_body(
-    maker: &mut Maker<'_>,
+    maker: &mut Maker<'_, Tile>,
     list: &[Inst],
     end: Inst,
     params: &[Value],

@@ -25,12 +25,12 @@ use crate::ir::attrs::{IntPred, make};
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::{SlotData, TileFunction};
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 use crate::layout::warpgroup;
 use crate::settings::{Policy, Target};
 use crate::tile::edit::{read_by, rename_uses};
-use crate::tile::maker::Maker;
 use crate::tile::resources::ResourcePlan;
 use crate::tile::start_dots;
 

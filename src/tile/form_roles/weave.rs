@@ -7,10 +7,11 @@ use crate::ir::attrs::{IntPred, make};
 use crate::ir::dfg::ValueList;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 use crate::tile::edit::rename_all;
-use crate::tile::maker::Maker;
 
 /// What a role does with a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ struct State {
 
 /// Lets one role use its channels.
 pub(super) struct Weaver<'a> {
-    maker: Maker<'a>,
+    maker: Maker<'a, Tile>,
     channels: &'a [Channel],
     groups: &'a [LoadGroup],
     role: Role,

@@ -23,13 +23,13 @@ use smallvec::SmallVec;
 
 use super::carried::Carried;
 use super::edit::rename_uses;
-use super::maker::Maker;
 use crate::analysis::axis::Axis;
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::linear_layout::shape::Shape;
@@ -283,7 +283,7 @@ impl<'a> Narrower<'a> {
     }
 
     /// A value that is made behind an instruction.
-    fn near(&mut self, inst: Inst, make: impl FnOnce(&mut Maker<'_>) -> Value) -> Value {
+    fn near(&mut self, inst: Inst, make: impl FnOnce(&mut Maker<'_, Tile>) -> Value) -> Value {
         let mut maker = Maker::new(self.func);
         maker.loc = maker.func.dfg.insts[inst].loc;
         let value = make(&mut maker);
@@ -294,7 +294,12 @@ impl<'a> Narrower<'a> {
 }
 
 /// An op on other operands, with a result of the type.
-fn again(maker: &mut Maker<'_>, data: &InstData<Tile>, args: &[Value], ty: TileType) -> Value {
+fn again(
+    maker: &mut Maker<'_, Tile>,
+    data: &InstData<Tile>,
+    args: &[Value],
+    ty: TileType,
+) -> Value {
     match data.op {
         TileOp::Broadcast if maker.func.dfg.ty(args[0]) == ty => args[0],
         _ => maker.value(data.op, args, &data.attrs, ty),
@@ -302,7 +307,7 @@ fn again(maker: &mut Maker<'_>, data: &InstData<Tile>, args: &[Value], ty: TileT
 }
 
 /// Every 2^run-th number from `start` on.
-fn every(maker: &mut Maker<'_>, start: i32, ty: TileType, run: u8) -> Value {
+fn every(maker: &mut Maker<'_, Tile>, start: i32, ty: TileType, run: u8) -> Value {
     if run == 0 {
         return maker.value(TileOp::Arange, &[], &[make::start(start)], ty);
     }
@@ -334,7 +339,7 @@ fn narrowed(ty: TileType, runs: &Runs) -> TileType {
 }
 
 /// A block of the type that repeats each element of another one over a run.
-fn repeated(maker: &mut Maker<'_>, few: Value, ty: TileType, runs: &Runs) -> Value {
+fn repeated(maker: &mut Maker<'_, Tile>, few: Value, ty: TileType, runs: &Runs) -> Value {
     let from = maker.func.dfg.ty(few);
     let (mut apart, mut spread): (SmallVec<[u64; 8]>, SmallVec<[u64; 8]>) = Default::default();
     for (dim, &run) in runs.iter().enumerate() {

@@ -8,10 +8,11 @@ use crate::ir::dfg::BlockCall;
 use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::tile::edit::{copy_of, read_by, rename_uses, signed};
-use crate::tile::maker::Maker;
 
 /// Puts a nest in the loop's place; none if something is missing that it needs.
 pub(super) fn nest(flat: &Flat, func: &mut TileFunction) -> Option<()> {
@@ -167,7 +168,7 @@ struct Rounds {
 
 impl Rounds {
     /// Of so many iterations; without parts, all are one round.
-    fn of(maker: &mut Maker<'_>, parts: Value, all: Value) -> Rounds {
+    fn of(maker: &mut Maker<'_, Tile>, parts: Value, all: Value) -> Rounds {
         let ty = number();
         let [zero, one] = [0, 1].map(|n| maker.number(n, ty));
         let is_positive = maker.compare(IntPred::Sgt, parts, zero);
@@ -188,7 +189,7 @@ impl Rounds {
     }
 
     /// Iterations of one round.
-    fn iterations(&self, maker: &mut Maker<'_>, round: Value, all: Value) -> Value {
+    fn iterations(&self, maker: &mut Maker<'_, Tile>, round: Value, all: Value) -> Value {
         let ty = number();
         let passed = maker.value(TileOp::Imul, &[round, self.step], &[], ty);
         let left = maker.value(TileOp::Isub, &[all, passed], &[], ty);
@@ -210,7 +211,7 @@ struct Progression {
 
 impl Progression {
     fn of(
-        maker: &mut Maker<'_>,
+        maker: &mut Maker<'_, Tile>,
         flat: &Flat,
         carried: &Carried,
         param: Value,
@@ -251,7 +252,7 @@ impl Progression {
     }
 
     /// What the addition gives in a round.
-    fn at(&self, maker: &mut Maker<'_>, round: Value) -> Value {
+    fn at(&self, maker: &mut Maker<'_, Tile>, round: Value) -> Value {
         let moved = maker.value(TileOp::Imul, &[round, self.less], &[], number());
         maker.value(TileOp::Isub, &[self.first, moved], &[], number())
     }
@@ -259,7 +260,7 @@ impl Progression {
 
 /// Makes the tail, which a round without a last part does not have, and puts what it gives among what rounds leave.
 fn end_tile(
-    maker: &mut Maker<'_>,
+    maker: &mut Maker<'_, Tile>,
     flat: &Flat,
     tail: &Branch,
     behind: &mut Known<'_>,
@@ -315,7 +316,7 @@ fn begins_anew(func: &TileFunction, flat: &Flat, carried: &Carried, first: Value
 }
 
 /// A loop without a body yet, its body and that one's parameters.
-fn for_loop(maker: &mut Maker<'_>, args: &[Value]) -> (Inst, Block, Vec<Value>) {
+fn for_loop(maker: &mut Maker<'_, Tile>, args: &[Value]) -> (Inst, Block, Vec<Value>) {
     let types: Vec<TileType> = args[3..].iter().map(|&v| maker.func.dfg.ty(v)).collect();
     let region = maker.func.dfg.make_block();
     let params = std::iter::once(number()).chain(types.iter().copied());
@@ -330,7 +331,7 @@ fn for_loop(maker: &mut Maker<'_>, args: &[Value]) -> (Inst, Block, Vec<Value>) 
 }
 
 /// Gives a branch a region of what was made, which yields these values.
-fn add_region(maker: &mut Maker<'_>, branch: Inst, gives: &[Value]) {
+fn add_region(maker: &mut Maker<'_, Tile>, branch: Inst, gives: &[Value]) {
     maker.build(TileOp::Yield, gives, &[], &[]);
     let region = maker.func.dfg.make_block();
     let made = std::mem::take(&mut maker.made);
@@ -355,7 +356,7 @@ impl Known<'_> {
     }
 
     /// A value of the body, computed again if it takes nothing but numbers and rows of them; none if it can't be had here.
-    fn value(&mut self, maker: &mut Maker<'_>, value: Value) -> Option<Value> {
+    fn value(&mut self, maker: &mut Maker<'_, Tile>, value: Value) -> Option<Value> {
         if let Some(&known) = self.map.get(&value) {
             return Some(known);
         }
@@ -386,7 +387,7 @@ impl Known<'_> {
     }
 
     /// Makes copies of instructions of the body, but of what is known.
-    fn copies(&mut self, maker: &mut Maker<'_>, list: &[Inst]) {
+    fn copies(&mut self, maker: &mut Maker<'_, Tile>, list: &[Inst]) {
         for &inst in list {
             let results = &maker.func.dfg.insts[inst].results;
             if !results.is_empty() && results.iter().all(|value| self.map.contains_key(value)) {
@@ -398,7 +399,7 @@ impl Known<'_> {
     }
 
     /// Makes what a branch reads of the body.
-    fn needed(&mut self, maker: &mut Maker<'_>, branch: &Branch) -> Option<()> {
+    fn needed(&mut self, maker: &mut Maker<'_, Tile>, branch: &Branch) -> Option<()> {
         let mut own = FxHashSet::default();
         let mut read = branch.gives.to_vec();
         for &inst in &branch.list {

@@ -11,10 +11,10 @@ use crate::ir::effects::OpClass;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{BufferData, TileFunction};
 use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType, ValueType};
 use crate::tile::edit::copy_of;
-use crate::tile::maker::Maker;
 
 /// What was started for an iteration.
 struct Started {
@@ -72,7 +72,7 @@ impl Carried {
 
 /// Rewrites one loop.
 pub(super) struct Pipeliner<'a> {
-    maker: Maker<'a>,
+    maker: Maker<'a, Tile>,
     plan: Plan,
     slots: Vec<Slot>,
     /// Barriers on which boxes arrive, one for each entry.

@@ -9,10 +9,11 @@ use super::plan::{Plan, needed};
 use crate::analysis::affine::host::{Host, Hosts, Le, Node};
 use crate::analysis::affine::{Atom, Forms, Monomial, Poly};
 use crate::ir::attrs::{Attrs, IntPred, RmwOp, make};
-use crate::ir::dfg::{InstData, SourceLoc, ValueDef};
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::dfg::ValueDef;
+use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 use crate::linear_layout::shape::Shape;
@@ -166,55 +167,35 @@ pub(super) struct Planned {
 /// Makes the accesses ones of tensor maps.
 pub(super) fn build(func: &mut TileFunction, hosts: &mut Hosts, planned: &[Planned]) {
     let (shared, places) = maps::share(hosts, planned);
-    let mut maker = Maker {
-        func,
+    let entry = func.entry;
+    let mut writer = Writer {
+        maker: Maker::new(func),
         hosts,
-        made: Vec::new(),
         values: FxHashMap::default(),
         conds: FxHashMap::default(),
-        loc: SourceLoc::default(),
     };
-    let maps: Vec<Value> = shared.iter().map(|map| maker.map(map)).collect();
-    let made = std::mem::take(&mut maker.made);
-    let entry = maker.func.entry;
-    maker.put(entry, 0, made);
+    let maps: Vec<Value> = shared.iter().map(|map| writer.map(map)).collect();
+    writer.maker.put(entry, 0);
     for (Planned { plan, starts }, place) in planned.iter().zip(places) {
-        maker.access(plan, starts, maps[place.map], place.later);
+        writer.access(plan, starts, maps[place.map], place.later);
     }
 }
 
-/// Writes instructions.
-struct Maker<'a> {
-    func: &'a mut TileFunction,
+/// Writes accesses, and what the host computes for them.
+struct Writer<'a> {
+    maker: Maker<'a, Tile>,
     hosts: &'a mut Hosts,
-    made: Vec<Inst>,
     values: FxHashMap<Host, Value>,
     conds: FxHashMap<Le, Value>,
-    loc: SourceLoc,
 }
 
-impl Maker<'_> {
-    fn put(&mut self, block: Block, at: usize, made: Vec<Inst>) {
-        for (i, inst) in made.into_iter().enumerate() {
-            self.func.order.insert(block, at + i, inst);
-        }
-    }
-
-    fn build(&mut self, mut data: InstData<Tile>, ty: TileType) -> Value {
-        data.loc = self.loc;
-        let inst = self.func.dfg.make_inst(data, &[ty]);
-        self.made.push(inst);
-        self.func.dfg.insts[inst].results[0]
-    }
-
+impl Writer<'_> {
     fn op(&mut self, op: TileOp, args: &[Value], elem: Elem) -> Value {
-        self.build(InstData::new(op, args), TileType::scalar(elem))
+        self.maker.value(op, args, &[], TileType::scalar(elem))
     }
 
     fn constant(&mut self, number: i64, elem: Elem) -> Value {
-        let mut data = InstData::new(TileOp::Const, &[]);
-        data.attrs.push(make::value(number as u64));
-        self.build(data, TileType::scalar(elem))
+        self.maker.number(number, TileType::scalar(elem))
     }
 
     /// A number of the host, as i64.
@@ -251,13 +232,13 @@ impl Maker<'_> {
             Node::Param(value) => value,
             Node::Unsigned(value) => return self.op(TileOp::Zext, &[value], Elem::I64),
             Node::Programs(axis) => {
-                let mut data = InstData::new(TileOp::NumPrograms, &[]);
-                data.attrs.push(make::axis(axis));
-                self.build(data, TileType::scalar(Elem::I32))
+                let ty = TileType::scalar(Elem::I32);
+                self.maker
+                    .value(TileOp::NumPrograms, &[], &[make::axis(axis)], ty)
             }
             _ => return self.constant(0, Elem::I64),
         };
-        match self.func.dfg.ty(narrow).elem {
+        match self.maker.func.dfg.ty(narrow).elem {
             Elem::I64 => narrow,
             _ => self.op(TileOp::Sext, &[narrow], Elem::I64),
         }
@@ -282,16 +263,14 @@ impl Maker<'_> {
             return known;
         }
         let args = [self.host(a), self.host(b)];
-        let mut data = InstData::new(TileOp::Icmp, &args);
-        data.attrs.push(make::ipred(IntPred::Sle));
-        let holds = self.build(data, TileType::scalar(Elem::I1));
+        let holds = self.maker.compare(IntPred::Sle, args[0], args[1]);
         self.conds.insert((a, b), holds);
         holds
     }
 
     fn map(&mut self, map: &maps::Shared) -> Value {
         let (base, offset, dims) = &map.key;
-        let elem = self.func.dfg.ty(*base).elem;
+        let elem = self.maker.func.dfg.ty(*base).elem;
         let Some(scalar) = elem.pointee() else {
             return *base;
         };
@@ -305,10 +284,9 @@ impl Maker<'_> {
         args.extend(dims.iter().map(|&(extent, ..)| self.host(extent)));
         let outer = &dims[..dims.len() - 1];
         args.extend(outer.iter().map(|&(_, stride, _)| self.host(stride)));
-        let mut data = InstData::new(TileOp::TensorMap, &args);
-        let tile = dims.iter().map(|&(.., tile)| tile).collect();
-        data.attrs.push(make::values(tile));
-        self.build(data, TileType::scalar(Elem::Map(scalar)))
+        let tile = make::values(dims.iter().map(|&(.., tile)| tile).collect());
+        let ty = TileType::scalar(Elem::Map(scalar));
+        self.maker.value(TileOp::TensorMap, &args, &[tile], ty)
     }
 
     fn number(&mut self, number: &CoordinateExpr) -> Value {
@@ -334,8 +312,8 @@ impl Maker<'_> {
         map: Value,
         later: Option<(usize, i64)>,
     ) {
-        let data = &self.func.dfg.insts[plan.access];
-        self.loc = data.loc;
+        let data = &self.maker.func.dfg.insts[plan.access];
+        self.maker.loc = data.loc;
         let (is_load, rmw) = (data.op == TileOp::Load, data.rmw().copied());
         let (read, stored) = (data.results.first().copied(), data.args.get(1).copied());
         let mut coords = Vec::new();
@@ -350,19 +328,20 @@ impl Maker<'_> {
         match (read, stored) {
             (Some(old), _) if is_load => {
                 let new = self.load(plan, old, map, &coords);
-                rename_uses(self.func, old, new);
+                rename_uses(self.maker.func, old, new);
             }
             (_, Some(stored)) => self.store(plan, stored, rmw, map, &coords),
             (_, None) => {}
         }
-        let made = std::mem::take(&mut self.made);
-        let Some(block) = self.func.order.block_of(plan.access) else {
+        let order = &self.maker.func.order;
+        let Some(block) = order.block_of(plan.access) else {
             return;
         };
-        let insts = self.func.order.insts(block);
-        let at = insts.iter().position(|&i| i == plan.access).unwrap_or(0);
-        self.put(block, at, made);
-        self.func.order.retain(block, |inst| inst != plan.access);
+        let mut insts = order.insts(block).iter();
+        let at = insts.position(|&i| i == plan.access).unwrap_or(0);
+        self.maker.put(block, at);
+        let order = &mut self.maker.func.order;
+        order.retain(block, |inst| inst != plan.access);
     }
 
     /// A block with its dimensions in another order: dimension `i` is dimension `order[i]` of the old one.
@@ -370,17 +349,16 @@ impl Maker<'_> {
         if order.is_sorted() {
             return block;
         }
-        let ty = self.func.dfg.ty(block);
+        let ty = self.maker.func.dfg.ty(block);
         let extents: Vec<u64> = order.iter().map(|&dim| ty.shape.extent(dim)).collect();
         let shape = Shape::new(&extents).expect("as many elements as the block has");
-        let mut data = InstData::new(TileOp::Permute, &[block]);
-        let dims = order.iter().map(|&dim| dim as u32);
-        data.attrs.push(make::dims(dims.collect()));
-        self.build(data, ty.with_shape(shape))
+        let dims = make::dims(order.iter().map(|&dim| dim as u32).collect());
+        let ty = ty.with_shape(shape);
+        self.maker.value(TileOp::Permute, &[block], &[dims], ty)
     }
 
     fn load(&mut self, plan: &Plan, old: Value, map: Value, coords: &[Value]) -> Value {
-        let ty = self.func.dfg.ty(old);
+        let ty = self.maker.func.dfg.ty(old);
         let order = memory_order(plan, ty.shape);
         let extents: Vec<u64> = order.iter().map(|&dim| ty.shape.extent(dim)).collect();
         let with_extents = |extents: &[u64]| {
@@ -392,11 +370,10 @@ impl Maker<'_> {
             matrix if matrix.len() < 2 => whole,
             matrix => with_extents(&matrix),
         };
-        let mut data = InstData::new(TileOp::TensorLoad, &[map]);
-        data.args.extend(coords.iter().copied());
-        let mut new = self.build(data, stands);
+        let args = [&[map], coords].concat();
+        let mut new = self.maker.value(TileOp::TensorLoad, &args, &[], stands);
         if stands != whole {
-            new = self.build(InstData::new(TileOp::Reshape, &[new]), whole);
+            new = self.maker.value(TileOp::Reshape, &[new], &[], whole);
         }
         let place = |dim: usize| order.iter().position(|&d| d == dim).unwrap_or(0);
         let back: Vec<usize> = (0..order.len()).map(place).collect();
@@ -411,21 +388,19 @@ impl Maker<'_> {
         map: Value,
         coords: &[Value],
     ) {
-        let ty = self.func.dfg.ty(stored);
+        let ty = self.maker.func.dfg.ty(stored);
         let mut block = self.permuted(stored, &memory_order(plan, ty.shape));
-        let extents: Vec<u64> = self.func.dfg.ty(block).shape.extents().collect();
+        let extents: Vec<u64> = self.maker.func.dfg.ty(block).shape.extents().collect();
         let wide = wide(&extents);
         if wide.len() < extents.len() {
             let shape = Shape::new(&wide).expect("as many elements as the block has");
-            let data = InstData::new(TileOp::Reshape, &[block]);
-            block = self.build(data, ty.with_shape(shape));
+            let ty = ty.with_shape(shape);
+            block = self.maker.value(TileOp::Reshape, &[block], &[], ty);
         }
-        let mut data = InstData::new(TileOp::TensorStore, &[map, block]);
-        data.args.extend(coords.iter().copied());
-        data.attrs.extend(rmw.map(make::rmw));
-        data.loc = self.loc;
-        let inst = self.func.dfg.make_inst(data, &[]);
-        self.made.push(inst);
+        let args = [&[map, block], coords].concat();
+        let attrs = rmw.map(make::rmw);
+        let attrs = attrs.as_slice();
+        self.maker.build(TileOp::TensorStore, &args, attrs, &[]);
     }
 }
 

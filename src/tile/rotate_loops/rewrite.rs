@@ -8,10 +8,10 @@ use crate::ir::dfg::{BlockCall, InstData, ValueList};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 use crate::tile::edit::{copy_of, rename_uses, signed};
-use crate::tile::maker::Maker;
 
 /// What stands for values of an iteration.
 type Map = FxHashMap<Value, Value>;
@@ -39,7 +39,7 @@ pub(super) fn rotate(func: &mut TileFunction, block: Block, inst: Inst, split: &
 }
 
 struct Rewriter<'a> {
-    maker: Maker<'a>,
+    maker: Maker<'a, Tile>,
     split: &'a Split,
     /// The loop as it was.
     data: InstData<Tile>,
