@@ -32,8 +32,10 @@ mod index;
 mod inline_ptx;
 mod known_bits;
 mod limits;
+mod make;
 mod memory;
 mod own_elements;
+mod packs;
 mod partial_copy;
 mod print_assert;
 mod promise;
@@ -56,29 +58,26 @@ use std::rc::Rc;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use crate::analysis::async_groups::AsyncGroups;
 use crate::analysis::axis::Axis;
 use crate::error::CompileError;
 use crate::ir::attrs::SpecialReg;
 use crate::ir::builder::ThreadBuilder;
-use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{
     Function, FunctionSize, PROGRAM_NUMBERS, ParamHints, SlotData, ThreadFunction, TileFunction,
 };
-use crate::ir::level::Thread;
-use crate::ir::ops::{Opcode, ThreadOp, TileOp};
+use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, ThreadType, TileType};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
 
 use hold_loads::LoadsInFlight;
-use known_bits::{PossibleBits, constant, sign_extend};
+use known_bits::PossibleBits;
 use own_elements::OwnElements;
-use regs::{Expanded, Parts, PartsBuilder};
+use regs::Expanded;
 
 /// Expands a kernel whose block values all have layouts. Other `choices` change the ways of conversions and swizzles.
 pub fn expand(
@@ -561,238 +560,5 @@ impl<'a> Expander<'a> {
         } else {
             Ok(self.layout(ty)?.num_registers() as usize)
         }
-    }
-
-    // Thread-side construction.
-
-    /// Makes an instruction of single or pack values; its bits are derived.
-    fn op(&mut self, data: InstData<Thread>, given: &[ThreadType]) -> Result<Value> {
-        let op = data.op;
-        let inst = self.b.inst(data, given);
-        match self.b.func().dfg.single_result(inst) {
-            Some(value) => {
-                self.charge(u32::from(self.ty(value).count))?;
-                self.note_bits(value);
-                Ok(value)
-            }
-            None => bug(format!("{} gives no value", op.info().name)),
-        }
-    }
-
-    /// Makes an instruction without result.
-    fn effect(&mut self, data: InstData<Thread>) -> Result<()> {
-        self.charge(1)?;
-        self.b.inst(data, &[]);
-        Ok(())
-    }
-
-    fn note_bits(&mut self, value: Value) {
-        let threads = match self.tile.groups() {
-            1 => self.tile.num_threads(),
-            _ => self.tile.cta_threads(),
-        };
-        let State { b, bits, .. } = &mut self.state;
-        bits.derive(b.func(), value, threads);
-    }
-
-    fn binary(&mut self, op: ThreadOp, a: Value, b: Value) -> Result<Value> {
-        self.op(InstData::new(op, &[a, b]), &[])
-    }
-
-    /// Runs `make` with the builder in the prologue.
-    fn in_prologue<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
-        let (block, prologue) = (self.b.block(), self.prologue);
-        self.b.switch_to(prologue);
-        let result = make(self);
-        self.b.switch_to(block);
-        result
-    }
-
-    /// A constant, made once.
-    fn constant(&mut self, ty: ThreadType, raw: u64) -> Value {
-        let raw = if ty.elem.bits() < 64 {
-            raw & ((1 << ty.elem.bits()) - 1)
-        } else {
-            raw
-        };
-        if let Some(&value) = self.constants.get(&(ty, raw)) {
-            return value;
-        }
-        let value = self.in_prologue(|this| this.b.const_bits(raw, ty));
-        self.note_bits(value);
-        self.constants.insert((ty, raw), value);
-        value
-    }
-
-    fn int(&mut self, elem: Elem, number: i64) -> Value {
-        self.constant(ThreadType::scalar(elem), number as u64)
-    }
-
-    fn ty(&self, value: Value) -> ThreadType {
-        self.b.ty(value)
-    }
-
-    /// The number a single value is, if it is constant.
-    fn known(&self, value: Value) -> Option<i64> {
-        constant(self.b.func(), value)
-    }
-
-    /// `base + offset` as one value; for pointers the offset counts bytes.
-    fn add_offset(&mut self, base: Value, offset: i64) -> Result<Value> {
-        let elem = self.ty(base).elem;
-        if offset == 0 {
-            return Ok(base);
-        }
-        if let Some(number) = self.known(base) {
-            return Ok(self.int(elem, number.wrapping_add(offset)));
-        }
-        if let Some(pointee) = elem.pointee() {
-            let index = self.int(Elem::I64, offset / i64::from(pointee.bytes()));
-            return self.binary(ThreadOp::Addptr, base, index);
-        }
-        let offset = self.int(elem, offset);
-        self.binary(ThreadOp::Iadd, base, offset)
-    }
-
-    /// Elements of values laid end to end, as a pack (or a single value for one element).
-    fn rearrange(&mut self, sources: &[Value], map: &[u32]) -> Result<Value> {
-        let elem = self.ty(sources[0]).elem;
-        if let [source] = sources {
-            let count = usize::from(self.ty(*source).count);
-            if map.len() == count && map.iter().enumerate().all(|(i, &m)| i == m as usize) {
-                return Ok(*source);
-            }
-        }
-        let mut data = InstData::new(ThreadOp::Rearrange, sources);
-        data.attrs.push(crate::ir::attrs::make::map(map.into()));
-        self.op(data, &[ThreadType::pack(elem, map.len() as u16)])
-    }
-
-    /// The value as a pack of `count` elements.
-    fn pack_of(&mut self, expanded: &Expanded, count: usize) -> Result<Value> {
-        match expanded {
-            Expanded::Pack(value) => Ok(*value),
-            Expanded::Shared(_) => bug("a block in shared memory where registers are wanted"),
-            Expanded::Uniform(value) if count == 1 => Ok(*value),
-            Expanded::Uniform(value) => {
-                let ty = ThreadType::pack(self.ty(*value).elem, count as u16);
-                match self.known(*value) {
-                    Some(number) => Ok(self.constant(ty, number as u64)),
-                    None => self.op(InstData::new(ThreadOp::Splat, &[*value]), &[ty]),
-                }
-            }
-            Expanded::Parts(parts) => {
-                let mut singles = Vec::new();
-                let mut numbers = FxHashMap::default();
-                let mut map = Vec::with_capacity(parts.regs.len());
-                for &part in &parts.regs {
-                    let number = match numbers.get(&part) {
-                        Some(&number) => number,
-                        None => {
-                            let base = parts.bases[usize::from(part.base)];
-                            singles.push(self.add_offset(base, part.offset)?);
-                            numbers.insert(part, singles.len() as u32 - 1);
-                            singles.len() as u32 - 1
-                        }
-                    };
-                    map.push(number);
-                }
-                if count == 1 {
-                    Ok(singles[0])
-                } else {
-                    self.rearrange(&singles, &map)
-                }
-            }
-        }
-    }
-
-    /// The value register by register.
-    fn parts_of(&mut self, expanded: &Expanded, count: usize) -> Result<Parts> {
-        let mut builder = PartsBuilder::default();
-        match expanded {
-            Expanded::Parts(parts) => return Ok(parts.clone()),
-            Expanded::Shared(_) => {
-                return bug("a block in shared memory where registers are wanted");
-            }
-            Expanded::Uniform(value) => (0..count).for_each(|_| builder.push(*value, 0)),
-            Expanded::Pack(value) if count == 1 => builder.push(*value, 0),
-            Expanded::Pack(value) => {
-                for i in 0..count {
-                    let single = self.rearrange(&[*value], &[i as u32])?;
-                    builder.push(single, 0);
-                }
-            }
-        }
-        Ok(builder.finish())
-    }
-
-    /// Number of registers that a value which is not uniform holds.
-    fn held(&self, expanded: &Expanded) -> usize {
-        match expanded {
-            Expanded::Uniform(_) => 1,
-            Expanded::Shared(_) => 0,
-            Expanded::Parts(parts) => parts.regs.len(),
-            Expanded::Pack(value) => usize::from(self.ty(*value).count),
-        }
-    }
-
-    /// Registers `map[i]` of a value.
-    fn pick(&mut self, expanded: &Expanded, map: &[u16]) -> Result<Expanded> {
-        let in_place = map.iter().enumerate().all(|(i, &m)| i == usize::from(m));
-        if in_place && map.len() == self.held(expanded) {
-            return Ok(expanded.clone());
-        }
-        Ok(match expanded {
-            Expanded::Uniform(value) => Expanded::Uniform(*value),
-            Expanded::Shared(_) => {
-                return bug("a block in shared memory where registers are wanted");
-            }
-            Expanded::Parts(parts) => Expanded::Parts(parts.select(map)),
-            Expanded::Pack(value) if self.is_repeated_index(*value, map) => {
-                let mut singles = FxHashMap::default();
-                let mut builder = PartsBuilder::default();
-                for &m in map {
-                    let single = match singles.get(&m) {
-                        Some(&single) => single,
-                        None => {
-                            let single = self.rearrange(&[*value], &[u32::from(m)])?;
-                            singles.insert(m, single);
-                            single
-                        }
-                    };
-                    builder.push(single, 0);
-                }
-                Expanded::Parts(builder.finish())
-            }
-            Expanded::Pack(value) => {
-                let map: Vec<u32> = map.iter().map(|&m| u32::from(m)).collect();
-                Expanded::Pack(self.rearrange(&[*value], &map)?)
-            }
-        })
-    }
-
-    /// Whether elements that may lead to addresses, or be masks, repeat in the registers `map`, as rows that are read from memory
-    /// do when they are spread over columns: which of them are equal is kept, so that neighbours differ by constants.
-    fn is_repeated_index(&self, pack: Value, map: &[u16]) -> bool {
-        let elem = self.ty(pack).elem;
-        let is_mask = elem == Elem::I1;
-        let leads_to_addresses = elem.is_ptr() || elem.is_int() && elem.bits() >= 32 || is_mask;
-        let mut distinct: SmallVec<[u16; 16]> = map.iter().copied().collect();
-        distinct.sort_unstable();
-        distinct.dedup();
-        leads_to_addresses && distinct.len() < map.len()
-    }
-
-    /// A constant operand, sign-extended, of a tile-level scalar that is the same everywhere.
-    fn uniform_constant(&self, expanded: &Expanded) -> Option<i64> {
-        match expanded {
-            Expanded::Uniform(value) => self.known(*value),
-            Expanded::Parts(_) | Expanded::Pack(_) | Expanded::Shared(_) => None,
-        }
-    }
-
-    /// Bits of a constant as a number of its width.
-    fn wrap(elem: Elem, number: i64) -> i64 {
-        sign_extend(number as u64, elem.bits())
     }
 }
