@@ -344,7 +344,7 @@ impl<'a> Work<'a> {
         );
         let spec = LaunchSpec {
             name: &loaded.kernel.meta.name,
-            block: [32 * loaded.kernel.meta.num_warps, 1, 1],
+            block: loaded.kernel.meta.block(),
             cluster: [1, 1, 1],
             shared: loaded.kernel.meta.shared,
             params: &loaded.params,

@@ -237,7 +237,7 @@ impl<'a> Loaded<'a> {
     fn spec(&self) -> LaunchSpec<'_> {
         LaunchSpec {
             name: &self.kernel.meta.name,
-            block: [32 * self.kernel.meta.num_warps, 1, 1],
+            block: self.kernel.meta.block(),
             cluster: [1, 1, 1],
             shared: self.kernel.meta.shared,
             params: &self.params,

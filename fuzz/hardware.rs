@@ -72,7 +72,7 @@ fn plan(seed: u64, tables: &Tables) -> Option<(Case, CompiledKernel, String, u64
     let case = packed_case(seed);
     let kernel = exact_kernel(&case)?;
     let (meta, [x, y, z]) = (&kernel.meta, case.grid);
-    let mut lines = format!("{x} {y} {z} {} {}", 32 * meta.num_warps, meta.shared);
+    let mut lines = format!("{x} {y} {z} {} {}", meta.threads(), meta.shared);
     for arg in &case.args {
         let _ = match arg {
             Argument::Buffer(scalar, bytes) => {

@@ -8,6 +8,7 @@ use crate::ir::function::{Asked, ThreadFunction, TileFunction};
 use crate::ir::map_recipe::MapRecipe;
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
+use crate::linear_layout::layout::LANES;
 use crate::pipeline::{self, Snapshot};
 use crate::ptx;
 use crate::settings::{Options, PtxVersion, Target};
@@ -47,7 +48,7 @@ pub struct KernelMeta {
     pub target: Target,
     /// Version of the PTX text.
     pub ptx_version: PtxVersion,
-    /// Warps of a CTA; the block is 32 times as many threads in x.
+    /// Warps of a CTA; [`KernelMeta::block`] has its threads.
     pub num_warps: u32,
     /// Bytes of dynamic shared memory.
     pub shared: u32,
@@ -66,6 +67,18 @@ pub struct KernelMeta {
 }
 
 impl KernelMeta {
+    /// Threads of a CTA.
+    #[must_use]
+    pub fn threads(&self) -> u32 {
+        LANES * self.num_warps
+    }
+
+    /// The block of a launch: threads of a CTA along each axis.
+    #[must_use]
+    pub fn block(&self) -> [u32; 3] {
+        [self.threads(), 1, 1]
+    }
+
     /// The CTAs to launch for a grid of programs, if the device executes `resident` at a time. None if a persistent kernel cannot
     /// count its programs, or if that is 0; then the launcher needs the kernel of [`Promote::Never`], which is not persistent.
     ///

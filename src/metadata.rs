@@ -122,7 +122,7 @@ fn value(
         "ptx_version": meta.ptx_version.to_string(),
         "num_warps": meta.num_warps,
         "num_stages": num_stages,
-        "block": [32 * meta.num_warps, 1, 1],
+        "block": meta.block(),
         "cluster": [1, 1, 1],
         "shared": meta.shared,
         "params": params,

@@ -26,7 +26,7 @@ pub(crate) fn meta_json(kernel: &CompiledKernel) -> String {
         meta.target,
         meta.ptx_version,
         meta.num_warps,
-        32 * meta.num_warps,
+        meta.threads(),
         meta.shared,
         params.join(", ")
     )

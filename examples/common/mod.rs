@@ -26,7 +26,7 @@ fn run_on_cpu(
     args.extend([Arg::pointer(out), Arg::from(n)]);
     let launch = Launch {
         grid: [programs, 1, 1],
-        block: [32 * kernel.meta.num_warps, 1, 1],
+        block: kernel.meta.block(),
         shared_bytes: kernel.meta.shared,
         args: &args,
         options: Options::default(),
@@ -63,7 +63,7 @@ fn run_on_gpu(
     let params = kernel.meta.params.iter().map(ParamSize::from);
     let spec = LaunchSpec {
         name: &kernel.meta.name,
-        block: [32 * kernel.meta.num_warps, 1, 1],
+        block: kernel.meta.block(),
         cluster: [1, 1, 1],
         shared: kernel.meta.shared,
         params: &params.collect::<Vec<_>>(),

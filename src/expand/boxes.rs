@@ -21,11 +21,8 @@ use crate::ir::map_recipe::{HostNumbers, MapRecipe, Place};
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, Scalar, ThreadType};
 use crate::layout::warpgroup::{self, MatrixForm};
-use crate::linear_layout::layout::{HwDim, LinearLayout};
+use crate::linear_layout::layout::{HwDim, LANES, LinearLayout};
 use crate::linear_layout::shape::Shape;
-
-/// Threads of a warp.
-const LANES: u32 = 32;
 
 /// Most extents of a box along a dimension.
 const MAX_BOX: u32 = 256;
@@ -453,7 +450,7 @@ impl Expander<'_> {
         }
         let mut pred = self.speaker()?;
         if !rows.is_empty() {
-            if let Some(leader) = self.leader(32 * warpgroup::group_warps() - 1)? {
+            if let Some(leader) = self.leader(LANES * warpgroup::group_warps() - 1)? {
                 pred = leader;
             }
             let below = [0; 7];

@@ -412,7 +412,7 @@ pub fn emulate(
     args.extend(beside.args);
     let launch = emu::Launch {
         grid: beside.ctas,
-        block: [32 * kernel.meta.num_warps, 1, 1],
+        block: kernel.meta.block(),
         shared_bytes: kernel.meta.shared,
         args: &args,
         options,

@@ -13,6 +13,7 @@ use super::ops::{Opcode, TileOp};
 use super::map_recipe::MapRecipe;
 use super::order::Order;
 use super::types::Scalar;
+use crate::linear_layout::layout::LANES;
 use crate::linear_layout::pool::LayoutPool;
 use crate::linear_layout::shape::Shape;
 
@@ -262,12 +263,12 @@ impl<L: Level> Function<L> {
 
     /// Threads of the program.
     pub fn num_threads(&self) -> u32 {
-        self.num_warps().saturating_mul(32)
+        self.num_warps().saturating_mul(LANES)
     }
 
     /// Threads of a CTA.
     pub fn cta_threads(&self) -> u32 {
-        self.cta_warps().saturating_mul(32)
+        self.cta_warps().saturating_mul(LANES)
     }
 
     /// Every block in use in an order in which definitions come before uses: the blocks of the body,

@@ -72,6 +72,9 @@ use super::shape::{Shape, ShapeError};
 /// Number of lanes of a warp, as a power of two.
 pub const LOG2_LANES: u32 = 5;
 
+/// Number of lanes of a warp.
+pub const LANES: u32 = 1 << LOG2_LANES;
+
 /// An input of a layout: what a location is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum HwDim {

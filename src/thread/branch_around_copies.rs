@@ -32,6 +32,7 @@ use crate::ir::function::ThreadFunction;
 use crate::ir::maker::Maker;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
+use crate::linear_layout::layout::LANES;
 
 /// Puts branches around copies; gives their number.
 pub fn branch_around_copies(func: &mut ThreadFunction) -> usize {
@@ -53,9 +54,6 @@ pub fn branch_around_copies(func: &mut ThreadFunction) -> usize {
 
 /// The operand of a copy that says which threads start it.
 const PREDICATE: usize = 3;
-
-/// Lanes of a warp.
-const LANES: i64 = 32;
 
 /// Of a copy that the first thread starts, whether the thread is that one, and the condition of the program under which it does, if any.
 fn start(func: &ThreadFunction, inst: Inst) -> Option<(Value, Option<Value>)> {
@@ -89,7 +87,7 @@ impl Known {
         let entry = func.entry;
         let mut head = Maker::new(func);
         let tid = head.value(ThreadOp::Special, &[], &[make::reg(SpecialReg::Tid)], i32);
-        let lanes = head.number(LANES, i32);
+        let lanes = head.number(LANES.into(), i32);
         let is_here = head.compare(IntPred::Slt, tid, lanes);
         let always = head.number(1, i1);
         head.put(entry, 0);

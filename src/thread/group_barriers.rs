@@ -10,6 +10,7 @@ use crate::ir::maker::Maker;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::warpgroup;
+use crate::linear_layout::layout::LANES;
 
 /// The number of the first group's own barrier.
 pub(super) const OF_GROUPS: u64 = 1;
@@ -18,7 +19,7 @@ pub(super) const OF_TURNS: u64 = 14;
 
 /// Threads of a group.
 pub(super) fn group_threads() -> u32 {
-    32 * warpgroup::group_warps()
+    LANES * warpgroup::group_warps()
 }
 
 /// An instruction that comes to a barrier for so many threads.

@@ -37,7 +37,7 @@ pub(crate) fn run(
     device.extend(beside.args);
     let launch = Launch {
         grid: beside.ctas,
-        block: [32 * kernel.meta.num_warps, 1, 1],
+        block: kernel.meta.block(),
         shared_bytes: kernel.meta.shared,
         args: &device,
         options: emu::Options::default(),

@@ -64,7 +64,7 @@ impl Package {
         after: &[HostArg],
     ) {
         let meta = &kernel.meta;
-        let (name, threads, shared) = (&meta.name, 32 * meta.num_warps, meta.shared);
+        let (name, threads, shared) = (&meta.name, meta.threads(), meta.shared);
         let buffers = after.iter().filter_map(|arg| match arg {
             HostArg::Buffer(bytes) => Some(bytes.as_slice()),
             HostArg::Output(_) | HostArg::I32(_) | HostArg::F32(_) => None,

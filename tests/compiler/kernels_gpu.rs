@@ -79,7 +79,7 @@ fn run_on(
         .collect();
     let spec = LaunchSpec {
         name: &kernel.meta.name,
-        block: [32 * kernel.meta.num_warps, 1, 1],
+        block: kernel.meta.block(),
         cluster: [1, 1, 1],
         shared: kernel.meta.shared,
         params: &params,

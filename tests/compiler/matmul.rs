@@ -31,7 +31,7 @@ fn emulate(kernel: &CompiledKernel, grid: [u32; 3], [m, n, k]: [u32; 3], elem: &
     args.extend([m, n, k, k, n, n].map(|x| Arg::bytes(&x.to_le_bytes())));
     let launch = Launch {
         grid,
-        block: [32 * kernel.meta.num_warps, 1, 1],
+        block: kernel.meta.block(),
         shared_bytes: kernel.meta.shared,
         args: &args,
         options: EmuOptions::default(),

@@ -22,7 +22,7 @@ fn run(kernel: &CompiledKernel, grid: u32, args: &[emu::Arg]) -> (Result<(), Emu
     let mut memory = emu::Memory::new();
     let launch = emu::Launch {
         grid: [grid, 1, 1],
-        block: [32 * kernel.meta.num_warps, 1, 1],
+        block: kernel.meta.block(),
         shared_bytes: kernel.meta.shared,
         args,
         options: emu::Options::default(),

@@ -144,7 +144,7 @@ fn outcome(case: &Case) -> Option<Outcome> {
         is_of_groups: kernel.ptx.contains("wgmma.mma_async"),
         takes: kernel.ptx.contains("setmaxnreg"),
         needed: kernel.stats.machine.needed_registers,
-        most: Target::most_registers(32 * kernel.meta.num_warps),
+        most: Target::most_registers(kernel.meta.threads()),
         used: ptxas::assemble(&kernel.ptx, &case.target.to_string())?,
     })
 }

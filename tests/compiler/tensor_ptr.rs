@@ -62,7 +62,7 @@ fn run(func: &TileFunction, x_len: usize, y_len: usize) -> Vec<f32> {
         let args = buffers.map(emu::Arg::pointer);
         let launch = emu::Launch {
             grid: [1, 1, 1],
-            block: [32 * kernel.meta.num_warps, 1, 1],
+            block: kernel.meta.block(),
             shared_bytes: kernel.meta.shared,
             args: &args,
             options: emu::Options::default(),

@@ -131,7 +131,7 @@ fn on_emulator(function: &Function, scalar: Scalar, columns: &[Vec<u64>]) -> Vec
     args.push(Arg::pointer(out));
     let launch = Launch {
         grid: [1, 1, 1],
-        block: [32 * kernel.meta.num_warps, 1, 1],
+        block: kernel.meta.block(),
         shared_bytes: kernel.meta.shared,
         args: &args,
         options: emu::Options::default(),

@@ -220,7 +220,7 @@ fn on_emu(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<Buffers, Str
     }
     let call = emu::Launch {
         grid: launch.grid,
-        block: [32 * compiled.meta.num_warps, 1, 1],
+        block: compiled.meta.block(),
         shared_bytes: compiled.meta.shared,
         args: &args,
         options: emu::Options::default(),

@@ -59,7 +59,7 @@ pub(super) fn json(
     expected: Option<&Estimate>,
 ) -> String {
     let meta = &kernel.meta;
-    let threads = 32 * meta.num_warps;
+    let threads = meta.threads();
     let machine = &kernel.stats.machine;
     let bound = options.max_registers.map_or(u32::MAX, u32::from);
     let most = Target::most_registers(threads).min(bound);

@@ -5,7 +5,7 @@ use crate::settings::{Options, Target, better_warps, is_expected_to_spill, spill
 
 /// What is to be said when a thread needs more registers than there are, and what to do; the kernel is right, but slow.
 pub(super) fn of_spills(kernel: &CompiledKernel, options: &Options) -> Option<(String, String)> {
-    let threads = 32 * kernel.meta.num_warps;
+    let threads = kernel.meta.threads();
     let most = Target::most_registers(threads);
     let most = options.max_registers.map_or(most, |n| most.min(n.into()));
     let needed = kernel.stats.machine.needed_registers;

@@ -475,7 +475,7 @@ impl Prepared {
     ) -> emu::Launch<'a> {
         emu::Launch {
             grid: ctas,
-            block: [32 * kernel.meta.num_warps, 1, 1],
+            block: kernel.meta.block(),
             shared_bytes: kernel.meta.shared,
             args,
             options: emu::Options {

@@ -201,7 +201,7 @@ fn try_run(
     params.extend(args[own..].iter().map(Arg::size));
     let spec = LaunchSpec {
         name: &kernel.meta.name,
-        block: [32 * kernel.meta.num_warps, 1, 1],
+        block: kernel.meta.block(),
         cluster: [1, 1, 1],
         shared: kernel.meta.shared,
         params: &params,

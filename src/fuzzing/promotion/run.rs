@@ -123,7 +123,7 @@ pub(super) fn emulate(
     args.extend(beside.args);
     let launch = emu::Launch {
         grid: beside.ctas,
-        block: [32 * kernel.meta.num_warps, 1, 1],
+        block: kernel.meta.block(),
         shared_bytes: kernel.meta.shared,
         args: &args,
         options: emu::Options {

@@ -259,7 +259,7 @@ fn predict_here(
 
 /// What the driver's assembler is expected to make of it.
 fn prediction(kernel: &Blueprint, stored: &Stored) -> Prediction {
-    let threads = 32 * stored.meta.num_warps;
+    let threads = stored.meta.threads();
     let bound = kernel.options.max_registers.map_or(u32::MAX, u32::from);
     let most = Target::most_registers(threads).min(bound);
     // The assembler knows the device, whose code this becomes.

@@ -79,7 +79,7 @@ impl Loading<'_> {
         if meta.persistent {
             params.extend([ParamSize::Bytes(4); PROGRAM_NUMBERS]);
         }
-        let threads = 32 * meta.num_warps;
+        let threads = meta.threads();
         let spec = LaunchSpec {
             name: &meta.name,
             block: [threads, 1, 1],

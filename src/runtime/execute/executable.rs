@@ -227,7 +227,7 @@ impl Executable {
             Backend::Emulated(emulated) => {
                 let launch = emu::Launch {
                     grid: beside.ctas,
-                    block: [32 * self.meta.num_warps, 1, 1],
+                    block: self.meta.block(),
                     shared_bytes: self.meta.shared,
                     args: &given,
                     options: emulated.options.clone(),

@@ -119,7 +119,7 @@ pub(crate) fn check(
         let module = emu::Module::parse(&kernel.ptx).unwrap_or_else(|e| panic!("{at}: {e}"));
         let launch = Launch {
             grid: beside.ctas,
-            block: [32 * kernel.meta.num_warps, 1, 1],
+            block: kernel.meta.block(),
             shared_bytes: kernel.meta.shared,
             args: &device,
             options: emu::Options::default(),
