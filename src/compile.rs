@@ -8,10 +8,9 @@ use crate::ir::function::{Asked, ThreadFunction, TileFunction};
 use crate::ir::map_recipe::MapRecipe;
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
-use crate::linear_layout::layout::LANES;
 use crate::pipeline::{self, Snapshot};
 use crate::ptx;
-use crate::settings::{Options, PtxVersion, Target};
+use crate::settings::{LANES, Options, PtxVersion, Target};
 use crate::tile::pipeline_loops::CutStages;
 use crate::tile::promote::Promotion;
 

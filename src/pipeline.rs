@@ -354,7 +354,7 @@ fn tile_passes(
     if load_ahead(func) > 0 {
         watch.tile("load_ahead", func)?;
     }
-    let most = Target::most_registers(32 * func.num_warps());
+    let most = Target::most_registers(func.num_threads());
     let most = most.min(options.max_registers.map_or(most, u32::from));
     if compute_again(func, most) > 0 {
         eliminate_dead_code(func);

@@ -11,7 +11,7 @@ pub(crate) mod occupancy;
 
 pub use availability::Exists;
 pub(crate) use availability::exists;
-pub(crate) use ctas::{MOST_WARPS, one_cta, program_warps};
+pub(crate) use ctas::{LANES, MOST_WARPS, one_cta, program_warps};
 pub(crate) use occupancy::better_warps;
 pub use occupancy::{Usage, is_expected_to_spill, spilled_bytes};
 

@@ -21,8 +21,9 @@ use crate::ir::map_recipe::{HostNumbers, MapRecipe, Place};
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, Scalar, ThreadType};
 use crate::layout::warpgroup::{self, MatrixForm};
-use crate::linear_layout::layout::{HwDim, LANES, LinearLayout};
+use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::shape::Shape;
+use crate::settings::LANES;
 
 /// Most extents of a box along a dimension.
 const MAX_BOX: u32 = 256;

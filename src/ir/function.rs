@@ -13,9 +13,9 @@ use super::ops::{Opcode, TileOp};
 use super::map_recipe::MapRecipe;
 use super::order::Order;
 use super::types::Scalar;
-use crate::linear_layout::layout::LANES;
 use crate::linear_layout::pool::LayoutPool;
 use crate::linear_layout::shape::Shape;
+use crate::settings::LANES;
 
 /// Alignment of rings of blocks: the banks start anew every 128 bytes.
 const BUFFER_ALIGN: u32 = 128;

@@ -17,9 +17,11 @@ pub trait Level: Copy + fmt::Debug + 'static {
     type Type: ValueType + Hash;
     /// The word that opens a function of this level in the text form.
     const KEYWORD: &'static str;
-    /// A number, as both levels have it.
+    /// The op of a constant.
+    #[doc(hidden)]
     const CONST: Self::Op;
-    /// A comparison of integers, as both levels have it.
+    /// The op that compares integers.
+    #[doc(hidden)]
     const ICMP: Self::Op;
 
     /// The result types of an op, or why its operands do not fit. See [`rules`].

@@ -73,7 +73,7 @@ impl<'a, L: Level> Maker<'a, L> {
         self.func.dfg.insts[inst].results[0]
     }
 
-    /// The result of an instruction that has the type of its first operand.
+    /// The result of a new instruction, of the type of its first operand.
     pub(crate) fn op(&mut self, op: L::Op, args: &[Value]) -> Value {
         let ty = self.func.dfg.ty(args[0]);
         self.value(op, args, &[], ty)
@@ -84,7 +84,7 @@ impl<'a, L: Level> Maker<'a, L> {
         self.value(L::CONST, &[], &[make::value(number as u64)], ty)
     }
 
-    /// Whether it holds of two numbers.
+    /// Whether `pred` holds of two numbers.
     pub(crate) fn compare(&mut self, pred: IntPred, a: Value, b: Value) -> Value {
         let ty = self.func.dfg.ty(a).with_elem(Elem::I1);
         self.value(L::ICMP, &[a, b], &[make::ipred(pred)], ty)

@@ -68,12 +68,10 @@ use smallvec::SmallVec;
 
 use super::gf2::{self, Span};
 use super::shape::{Shape, ShapeError};
+use crate::settings::LANES;
 
 /// Number of lanes of a warp, as a power of two.
-pub const LOG2_LANES: u32 = 5;
-
-/// Number of lanes of a warp.
-pub const LANES: u32 = 1 << LOG2_LANES;
+pub const LOG2_LANES: u32 = LANES.ilog2();
 
 /// An input of a layout: what a location is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

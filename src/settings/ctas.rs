@@ -3,6 +3,9 @@
 //! A cluster divides a program's blocks among the threads of its CTAs; what it computes does not depend on it. So does one CTA
 //! with the threads of all.
 
+/// Lanes of a warp.
+pub(crate) const LANES: u32 = 32;
+
 /// Most warps of a CTA.
 pub(crate) const MOST_WARPS: u32 = 32;
 

@@ -3,7 +3,7 @@
 //! After NVIDIA's occupancy calculator and the table of compute capabilities in the programming guide: registers are given to
 //! warps, 256 at a time, and to four warps at once, one for each quarter of the multiprocessor.
 
-use super::{MOST_WARPS, Target};
+use super::{LANES, MOST_WARPS, Target};
 
 /// Registers of a multiprocessor.
 pub(crate) const SM_REGISTERS: u32 = 65_536;
@@ -71,7 +71,7 @@ impl Target {
 
 /// Warps that so many threads are in.
 fn warps(threads: u32) -> u32 {
-    threads.div_ceil(32).max(1)
+    threads.div_ceil(LANES).max(1)
 }
 
 /// Bytes of registers that the assembler is expected to spill where a thread needs more than it gets: the middle of what
@@ -100,7 +100,7 @@ pub(crate) fn better_warps(num_warps: u32, needed: u32) -> Option<u32> {
     // Of all warps.
     let lacks = |warps: u32| {
         let needed = needed / (warps / num_warps);
-        needed.saturating_sub(Target::most_registers(32 * warps)) * warps
+        needed.saturating_sub(Target::most_registers(LANES * warps)) * warps
     };
     let more = (1..).map(|bits| num_warps << bits);
     let more = || more.clone().take_while(|&warps| warps <= MOST_WARPS);

@@ -32,7 +32,7 @@ use crate::ir::function::ThreadFunction;
 use crate::ir::maker::Maker;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
-use crate::linear_layout::layout::LANES;
+use crate::settings::LANES;
 
 /// Puts branches around copies; gives their number.
 pub fn branch_around_copies(func: &mut ThreadFunction) -> usize {

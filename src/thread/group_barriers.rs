@@ -10,7 +10,7 @@ use crate::ir::maker::Maker;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::warpgroup;
-use crate::linear_layout::layout::LANES;
+use crate::settings::LANES;
 
 /// The number of the first group's own barrier.
 pub(super) const OF_GROUPS: u64 = 1;
@@ -34,14 +34,12 @@ pub(super) fn at_barrier(
     func.dfg.make_inst(data, &[])
 }
 
-impl Maker<'_, Thread> {
-    /// The number of the thread's group, counted from `first`.
-    pub(super) fn group(&mut self, first: u64) -> Value {
-        let i32 = ThreadType::scalar(Elem::I32);
-        let tid = self.value(ThreadOp::Special, &[], &[make::reg(SpecialReg::Tid)], i32);
-        let bits = self.number(group_threads().trailing_zeros().into(), i32);
-        let first = self.number(first as i64, i32);
-        let group = self.op(ThreadOp::Ushr, &[tid, bits]);
-        self.op(ThreadOp::Iadd, &[group, first])
-    }
+/// The number of the thread's group, counted from `first`.
+pub(super) fn group(maker: &mut Maker<'_, Thread>, first: u64) -> Value {
+    let i32 = ThreadType::scalar(Elem::I32);
+    let tid = maker.value(ThreadOp::Special, &[], &[make::reg(SpecialReg::Tid)], i32);
+    let bits = maker.number(group_threads().trailing_zeros().into(), i32);
+    let first = maker.number(first as i64, i32);
+    let group = maker.op(ThreadOp::Ushr, &[tid, bits]);
+    maker.op(ThreadOp::Iadd, &[group, first])
 }

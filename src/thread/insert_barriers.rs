@@ -57,7 +57,7 @@ use cranelift_entity::SecondaryMap;
 
 use self::origins::{Origin, origins};
 use self::pending::{BulkWait, Pending, Waiters, both};
-use super::group_barriers::{OF_GROUPS, at_barrier, group_threads};
+use super::group_barriers::{OF_GROUPS, at_barrier, group, group_threads};
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::InstData;
 use crate::ir::effects::{Access, AccessSpace, How, OpClass, Proxy};
@@ -125,7 +125,7 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
         }
     }
     let mut count = 0;
-    let mut group = None;
+    let mut own_group = None;
     for block in func.order.blocks.clone() {
         let mut pending = entry[block].clone();
         let insts = func.order.insts(block).to_vec();
@@ -163,9 +163,9 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
                 with_barriers.push(match waiters {
                     Waiters::All if func.groups() == 1 => make_barrier(func),
                     Waiters::All | Waiters::Group => {
-                        let (_, own) = group.get_or_insert_with(|| {
+                        let (_, own) = own_group.get_or_insert_with(|| {
                             let mut head = Maker::new(func);
-                            let own = head.group(OF_GROUPS);
+                            let own = group(&mut head, OF_GROUPS);
                             (head.made, own)
                         });
                         at_barrier(func, ThreadOp::GroupBarrier, &[*own], group_threads())
@@ -182,11 +182,9 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
         }
         func.order.replace(block, with_barriers);
     }
-    if let Some((head, _)) = group {
-        let entry = func.entry;
-        let mut maker = Maker::new(func);
-        maker.made = head;
-        maker.put(entry, 0);
+    if let Some((head, _)) = own_group {
+        let list = [&head, func.order.insts(func.entry)].concat();
+        func.order.replace(func.entry, list);
     }
     count
 }

@@ -29,6 +29,8 @@
 //! rows with a bound behind its loop then has `n` alone in a register all the while: of equal sums in front and behind the
 //! assembler keeps all 16, and products of 128x128x128 spill.
 
+use std::ops::{Deref, DerefMut};
+
 use rustc_hash::FxHashMap;
 
 use crate::analysis::loops::{Loops, home};
@@ -190,7 +192,24 @@ fn divisor(func: &ThreadFunction, inst: Inst) -> Option<Divisor> {
     (fits && !is_known).then_some((value, numbers))
 }
 
-impl Maker<'_, Thread> {
+/// Makes what stands in front of a division, or behind its divisor.
+struct Arithmetic<'a>(Maker<'a, Thread>);
+
+impl<'a> Deref for Arithmetic<'a> {
+    type Target = Maker<'a, Thread>;
+
+    fn deref(&self) -> &Maker<'a, Thread> {
+        &self.0
+    }
+}
+
+impl<'a> DerefMut for Arithmetic<'a> {
+    fn deref_mut(&mut self) -> &mut Maker<'a, Thread> {
+        &mut self.0
+    }
+}
+
+impl Arithmetic<'_> {
     /// Whether it is negative, and the number with the other sign if it is. (`iabs` takes two instructions of the machine more: the
     /// assembler lets one be skipped here, and at the end the same condition gives the sign back.)
     fn magnitude(&mut self, n: Value) -> (Value, Value) {
@@ -200,7 +219,8 @@ impl Maker<'_, Thread> {
     }
 
     fn is_negative(&mut self, n: Value) -> Value {
-        let zero = self.number(0, self.func.dfg.ty(n));
+        let ty = self.func.dfg.ty(n);
+        let zero = self.number(0, ty);
         self.compare(IntPred::Slt, n, zero)
     }
 
@@ -310,10 +330,10 @@ fn reciprocal(
         (None, ValueDef::Param(..)) => (home(func, value)?, 0, None),
     };
     let loc = from.map_or(SourceLoc::default(), |inst| func.dfg.insts[inst].loc);
-    let mut at = Maker {
+    let mut at = Arithmetic(Maker {
         loc,
         ..Maker::new(func)
-    };
+    });
     let magnitude = match numbers {
         Numbers::Signed => at.magnitude(value).1,
         Numbers::Unsigned | Numbers::Natural => value,
@@ -352,10 +372,10 @@ fn divide(
     let is_signed = numbers == Numbers::Signed;
     let insts = func.order.insts(block).iter();
     let place = insts.take_while(|&&other| other != inst).count();
-    let mut at = Maker {
+    let mut at = Arithmetic(Maker {
         loc,
         ..Maker::new(func)
-    };
+    });
     let ty = at.func.dfg.ty(n);
     let is_quotient = matches!(op, ThreadOp::Sdiv | ThreadOp::Udiv);
     let n = match numbers != Numbers::Unsigned && !is_quotient {

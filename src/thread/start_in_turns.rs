@@ -32,7 +32,7 @@
 
 use cranelift_entity::EntitySet;
 
-use super::group_barriers::{OF_TURNS, at_barrier};
+use super::group_barriers::{OF_TURNS, at_barrier, group};
 use crate::analysis::cfg::Cfg;
 use crate::analysis::domtree::DomTree;
 use crate::analysis::loops::Loops;
@@ -228,7 +228,7 @@ impl Numbers {
         let [i1, i32] = [Elem::I1, Elem::I32].map(ThreadType::scalar);
         let entry = func.entry;
         let mut head = Maker::new(func);
-        let own = head.group(OF_TURNS);
+        let own = group(&mut head, OF_TURNS);
         let [first, sum] = [OF_TURNS, 2 * OF_TURNS + 1].map(|n| head.number(n as i64, i32));
         let other = head.op(ThreadOp::Isub, &[sum, own]);
         let is_second = head.compare(IntPred::Ugt, own, first);

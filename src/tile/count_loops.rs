@@ -157,8 +157,7 @@ impl Counted {
         let [head, body] = [0, 1].map(|i| old.blocks[i].block);
         let first = old.args[self.counter];
         let ty = func.dfg.ty(first);
-        let mut maker = Maker::new(func);
-        maker.loc = old.loc;
+        let mut maker = Maker::near(func, inst);
         maker.made.clone_from(&self.invariant);
         // The bound nearest to the start, and what holds throughout if it holds at first.
         let mut bound: Option<Value> = None;

@@ -18,11 +18,10 @@
 //! that a sum leaves as many loops as carry it. Time is linear in the function for each sum.
 
 use super::edit::{rename_uses, use_counts};
-use crate::ir::attrs::make;
-use crate::ir::dfg::{InstData, ValueDef};
+use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::level::Tile;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 
@@ -155,13 +154,7 @@ pub(super) fn is_sum(func: &TileFunction, inst: Inst, op: TileOp) -> bool {
 fn defer(func: &mut TileFunction, inst: Inst, position: usize, sum: Sum) {
     let ty = func.dfg.ty(sum.block);
     let data = &func.dfg.insts[inst];
-    let (loc, result) = (data.loc, data.results[position]);
-    let start = data.args[3 + position];
-    let make = |func: &mut TileFunction, mut data: InstData<Tile>, ty: TileType| {
-        data.loc = loc;
-        let inst = func.dfg.make_inst(data, &[ty]);
-        (inst, func.dfg.insts[inst].results[0])
-    };
+    let (result, start) = (data.results[position], data.args[3 + position]);
 
     // Inside: whole blocks.
     let carried = func.dfg.blocks[sum.body].params[1 + position];
@@ -176,13 +169,15 @@ fn defer(func: &mut TileFunction, inst: Inst, position: usize, sum: Sum) {
     func.order.retain(sum.body, |inst| !sum.way.contains(&inst));
 
     // In front: nothing yet. Behind: what was taken out, and where the sum had started.
-    let mut zero: InstData<Tile> = InstData::new(TileOp::Const, &[]);
-    zero.attrs.push(make::value(neutral(ty)));
-    let (zero, nothing) = make(func, zero, ty);
+    let mut maker = Maker::near(func, inst);
+    let nothing = maker.number(neutral(ty) as i64, ty);
+    let zero = maker.made;
     func.dfg.insts[inst].args[3 + position] = nothing;
     let &outermost = sum.way.last().expect("a reduction is on the way");
     let total = func.dfg.insts[outermost].results[0];
-    let (end, ended) = make(func, InstData::new(op, &[start, total]), total_ty);
+    let mut maker = Maker::near(func, inst);
+    let ended = maker.value(op, &[start, total], &[], total_ty);
+    let end = maker.made;
     rename_uses(func, result, ended);
     func.dfg.insts[sum.way[0]].args[0] = result;
 
@@ -190,10 +185,10 @@ fn defer(func: &mut TileFunction, inst: Inst, position: usize, sum: Sum) {
     let mut list = Vec::new();
     for &other in func.order.insts(block) {
         if other == inst {
-            list.push(zero);
+            list.extend(&zero);
             list.push(inst);
             list.extend(&sum.way);
-            list.push(end);
+            list.extend(&end);
         } else {
             list.push(other);
         }

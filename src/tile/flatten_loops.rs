@@ -235,8 +235,7 @@ impl Nest {
         let (Some(inner_end), Some(outer_end)) = (inner_list.pop(), func.order.last(body)) else {
             return;
         };
-        let mut maker = Maker::new(func);
-        maker.loc = outer.loc;
+        let mut maker = Maker::near(func, self.outer);
         let counts = self.trips.map(|trips| trips.count(&mut maker));
         let zero = maker.number(0, i32);
         let one = maker.number(1, i32);

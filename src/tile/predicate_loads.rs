@@ -42,7 +42,7 @@ pub fn predicate_loads(func: &mut TileFunction) -> usize {
 /// Whether the regions of a choice load and compute, and little of it.
 fn is_worth(func: &TileFunction, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];
-    let threads = func.num_warps() as usize * 32;
+    let threads = func.num_threads() as usize;
     let (mut loads, mut instructions) = (0, 0);
     for region in func.regions(inst) {
         let Some((_, body)) = func.order.insts(region).split_last() else {
@@ -82,8 +82,7 @@ fn predicate(func: &mut TileFunction, block: Block, inst: Inst) {
     let data = func.dfg.insts[inst].clone();
     let cond = data.args[0];
     let regions: Vec<Block> = func.regions(inst).collect();
-    let mut maker = Maker::new(func);
-    maker.loc = data.loc;
+    let mut maker = Maker::near(func, inst);
     let bit = TileType::scalar(Elem::I1);
     let one = maker.number(1, bit);
     let not = maker.value(TileOp::Xor, &[cond, one], &[], bit);

@@ -53,10 +53,7 @@ pub fn share_counters(func: &mut TileFunction) -> usize {
             let mut maker = Maker::new(func);
             let number = maker.number(more, ty);
             new = maker.value(TileOp::Iadd, &[counter, number], &[], ty);
-            let made = maker.made;
-            for (at, inst) in made.into_iter().enumerate() {
-                func.order.insert(body, at, inst);
-            }
+            maker.put(body, 0);
         }
         rename_uses(func, value, new);
     }

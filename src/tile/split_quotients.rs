@@ -124,8 +124,7 @@ impl Split {
     fn write(self, func: &mut TileFunction, inst: Inst) {
         let data = func.dfg.insts[inst].clone();
         let ty = func.dfg.ty(data.results[0]);
-        let mut maker = Maker::new(func);
-        maker.loc = data.loc;
+        let mut maker = Maker::near(func, inst);
         let mut again = |value: Value| {
             let steps = self.steps.iter().rev();
             steps.fold(value, |value, (op, attrs, ty)| {

@@ -198,8 +198,7 @@ fn spread(func: &mut TileFunction, around: Block, inst: Inst, position: usize, s
     }
 
     // Inside: each thread's part.
-    let mut maker = Maker::new(func);
-    maker.loc = maker.func.dfg.insts[sum.add].loc;
+    let mut maker = Maker::near(func, sum.add);
     let shaped = maker.value(TileOp::Reshape, &[sum.block], &[], whole);
     let pairs = self::sum(&mut maker, shaped, 3, run);
     let parts = self::sum(&mut maker, pairs, 1, spread);

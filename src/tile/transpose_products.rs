@@ -30,9 +30,10 @@ use crate::analysis::axis::Axis;
 use crate::analysis::computed::is_computed;
 use crate::analysis::neighbours::neighbours;
 use crate::ir::attrs::make;
-use crate::ir::dfg::{InstData, ValueDef};
+use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::maker::Maker;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::layout::warpgroup;
@@ -148,11 +149,9 @@ fn transposed(ty: TileType) -> TileType {
 
 /// A matrix the other way around, which has no place yet, with the line of an instruction.
 fn transpose_of(func: &mut TileFunction, value: Value, near: Inst) -> Inst {
-    let mut data = InstData::new(TileOp::Permute, &[value]);
-    data.loc = func.dfg.insts[near].loc;
-    data.attrs.push(make::dims([1, 0].into_iter().collect()));
+    let dims = make::dims([1, 0].into_iter().collect());
     let ty = transposed(func.dfg.ty(value));
-    func.dfg.make_inst(data, &[ty])
+    Maker::near(func, near).build(TileOp::Permute, &[value], &[dims], &[ty])
 }
 
 fn set_transposed(func: &mut TileFunction, value: Value) {

@@ -103,8 +103,7 @@ fn repeat_copies(func: &mut TileFunction, inst: Inst, copies: i64, all: Option<i
         return false;
     };
     let params = func.dfg.blocks[body].params.clone();
-    let mut maker = Maker::new(func);
-    maker.loc = data.loc;
+    let mut maker = Maker::near(func, inst);
     // As long as the last copy is in front of the end. Where nothing is that far in front of it the first number of all ends the loop.
     let lowest = maker.number(behind - most - 1, ty);
     let hi = maker.value(TileOp::Smax, &[data.args[1], lowest], &[], ty);
@@ -272,8 +271,7 @@ fn unroll(func: &mut TileFunction, inst: Inst, copies: i64) {
     let params = func.dfg.blocks[body].params.clone();
     let (first, step) = (signed(func, data.args[0]), signed(func, data.args[2]));
     let mut carried: Vec<Value> = data.args[3..].to_vec();
-    let mut maker = Maker::new(func);
-    maker.loc = data.loc;
+    let mut maker = Maker::near(func, inst);
     for i in 0..copies {
         let number = first.unwrap_or(0) + i * step.unwrap_or(0);
         let number = maker.number(number, maker.func.dfg.ty(params[0]));

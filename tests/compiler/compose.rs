@@ -150,7 +150,7 @@ fn run(
         let args: Vec<_> = buffers.iter().map(|&x| emu::Arg::pointer(x)).collect();
         let launch = emu::Launch {
             grid: [1, 1, 1],
-            block: [32 * warps, 1, 1],
+            block: kernel.meta.block(),
             shared_bytes: kernel.meta.shared,
             args: &args,
             options: emu::Options::default(),

@@ -191,6 +191,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "src/thread/group_barriers.rs",
             "src/thread/start_in_turns.rs",
             "src/analysis/computed.rs",
+            "src/ir/maker.rs",
             "src/tile/compare_narrow.rs",
             "src/tile/lift_integers.rs",
             "src/tile/load_ahead.rs",

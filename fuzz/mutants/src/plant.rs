@@ -186,13 +186,17 @@ pub(crate) fn plant(
         for path in rust_files(&tree, GROUPS[index].1)? {
             let text = fs::read_to_string(&path)?;
             let found = sites(&text).with_context(|| path.display().to_string())?;
-            let file = files.len();
+            // A file may be in several groups.
+            let known = files.iter().position(|(known, _)| *known == path);
+            let file = known.unwrap_or(files.len());
             candidates.extend(
                 found
                     .into_iter()
                     .map(|site| Candidate { group, file, site }),
             );
-            files.push((path, text));
+            if known.is_none() {
+                files.push((path, text));
+            }
         }
     }
     println!("{} sites in {} files", candidates.len(), files.len());

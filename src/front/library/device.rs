@@ -10,6 +10,7 @@ use crate::front::value::{Const, Tensor, Value};
 use crate::ir::attrs::{Flag, Rounding, Show, make};
 use crate::ir::types::TileType;
 use crate::linear_layout::shape::Shape;
+use crate::settings::LANES;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "device_print"("prefix *args; hex") device_print;
@@ -32,7 +33,7 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
         Ok(cx.block(value, Ty::Num(DType::Int32)))
     };
     "num_warps"("") |cx, _| Ok(Value::int(i128::from(fixed_warps(cx))));
-    "num_threads"("") |cx, _| Ok(Value::int(i128::from(32 * fixed_warps(cx))));
+    "num_threads"("") |cx, _| Ok(Value::int(i128::from(LANES * fixed_warps(cx))));
 };
 
 /// The number of warps, which is a hint no more once the text knows it.

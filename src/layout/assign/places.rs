@@ -33,6 +33,7 @@ use crate::layout::swizzle::{self, Offsets};
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::named;
 use crate::linear_layout::shape::Shape;
+use crate::settings::LANES;
 
 /// Bytes of the widest access of a thread.
 const WIDEST: u32 = 16;
@@ -115,7 +116,7 @@ impl Assignment {
                 let places = layouts.filter_map(|layout| Offsets::new(&layout, bytes));
                 Place::OfUnits(places.collect())
             });
-            let share = shape.elements() as u32 / (32 * self.num_warps);
+            let share = shape.elements() as u32 / (LANES * self.num_warps);
             let most = (WIDEST / bytes).min(share.max(1));
             let is_form = |dim: usize| forms.iter().any(|form| form.inner == dim);
             if func.dfg.insts[inst].op == TileOp::SharedStore {

@@ -8,7 +8,7 @@ use crate::compile::{KernelMeta, ParamKind, ParamMeta};
 use crate::ir::function::PROGRAM_NUMBERS;
 use crate::ir::map_recipe::{MAP_BYTES, MapRecipe};
 use crate::ir::types::{AddressSpace, Elem, Scalar};
-use crate::settings::{MOST_WARPS, PtxVersion, Target};
+use crate::settings::{LANES, MOST_WARPS, PtxVersion, Target};
 
 use crate::runtime::api::device::Device;
 use crate::runtime::api::error::RuntimeError;
@@ -169,7 +169,7 @@ pub(in crate::runtime) fn unpack(
         .chain(programs)
         .chain(maps.iter().map(|_| MAP_BYTES))
         .collect();
-    dump::check_entry(compiled.ptx, compiled.name, &bytes, 32 * num_warps)
+    dump::check_entry(compiled.ptx, compiled.name, &bytes, LANES * num_warps)
         .map_err(|(line, problem)| setup(format!("line {line} of its PTX: {problem}")))?;
     let meta = KernelMeta {
         name: compiled.name.to_owned(),

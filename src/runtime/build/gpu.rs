@@ -79,10 +79,9 @@ impl Loading<'_> {
         if meta.persistent {
             params.extend([ParamSize::Bytes(4); PROGRAM_NUMBERS]);
         }
-        let threads = meta.threads();
         let spec = LaunchSpec {
             name: &meta.name,
-            block: [threads, 1, 1],
+            block: meta.block(),
             // Older devices have none.
             cluster: if meta.target >= Target::SM_90 {
                 self.kernel.options.cluster
@@ -98,7 +97,7 @@ impl Loading<'_> {
             dependent: options.dependent && meta.target >= Target::SM_90,
             cooperative: options.cooperative,
         };
-        let resident = function.blocks_per_multiprocessor(threads, meta.shared);
+        let resident = function.blocks_per_multiprocessor(meta.threads(), meta.shared);
         let resident = resident.map_err(failed)?;
         let used = function.attributes();
         let room = self

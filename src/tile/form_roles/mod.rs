@@ -38,7 +38,7 @@ use crate::ir::function::{PartitionData, TileFunction};
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::layout::warpgroup;
-use crate::settings::{MOST_WARPS, Policy, Target};
+use crate::settings::{LANES, MOST_WARPS, Policy, Target};
 use crate::tile::resources::ResourcePlan;
 use crate::tile::start_dots;
 use weave::{Role, Weaver};
@@ -60,7 +60,7 @@ const TOO_HIGH: u32 = 24;
 /// for a program that needs so many. One warp more takes a program of eight from 255 registers to 168; four that keep 24 each leave
 /// it 240.
 fn budget(warps: u32, needed: u32) -> Option<u16> {
-    let threads = |warps: u32| 32 * warps;
+    let threads = |warps: u32| LANES * warps;
     if needed <= Target::most_registers(threads(warps + 1)) + TOO_HIGH {
         return None;
     }

@@ -206,8 +206,7 @@ impl<'a> Narrower<'a> {
             .collect();
         let result = data.results[0];
         let ty = self.func.dfg.ty(result);
-        let mut maker = Maker::new(self.func);
-        maker.loc = data.loc;
+        let mut maker = Maker::near(self.func, load);
         let few = maker.value(TileOp::Load, &args, &data.attrs, narrowed(ty, runs));
         let many = repeated(&mut maker, few, ty, runs);
         let made = maker.made;
@@ -284,8 +283,7 @@ impl<'a> Narrower<'a> {
 
     /// A value that is made behind an instruction.
     fn near(&mut self, inst: Inst, make: impl FnOnce(&mut Maker<'_, Tile>) -> Value) -> Value {
-        let mut maker = Maker::new(self.func);
-        maker.loc = maker.func.dfg.insts[inst].loc;
+        let mut maker = Maker::near(self.func, inst);
         let value = make(&mut maker);
         let made = maker.made;
         self.func.order.insert_after(inst, &made);

@@ -33,8 +33,7 @@ pub(super) fn nest(flat: &Flat, func: &mut TileFunction) -> Option<()> {
             .map(|(&value, _)| value)
             .collect()
     };
-    let mut maker = Maker::new(func);
-    maker.loc = data.loc;
+    let mut maker = Maker::near(func, flat.inst);
     let [zero, one] = [0, 1].map(|n| maker.number(n, number()));
     let mut known = Known::new(&flat.inside);
     let bound = known.value(&mut maker, flat.counter.bound)?;

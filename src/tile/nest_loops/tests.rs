@@ -44,11 +44,15 @@ const BRANCH_BEHIND: &str = "v24 = iadd v19, v5 : i32
 /// Products of blocks of `v0` at a tile and its parts, of which `v1` says how many there are, and how many iterations. Sums go to `v2`,
 /// and behind them what is left. `between` stands between head and sum, `end` behind the tail.
 fn flat(start: i32, count: &str, between: &str, end: &str) -> TileFunction {
+    parse(&text(start, count, between, end))
+}
+
+fn text(start: i32, count: &str, between: &str, end: &str) -> String {
     let [index, next] = match [BEHIND, BRANCH_BEHIND].contains(&count) {
         true => ["v19", "v26"],
         false => ["v27", "v27"],
     };
-    parse(&format!(
+    format!(
         "kernel @k(v0: ptr<f32>, v1: ptr<i32>, v2: ptr<f32>) warps(1) {{
         block0:
             v4 = const {{value = 0}} : i32
@@ -110,7 +114,7 @@ fn flat(start: i32, count: &str, between: &str, end: &str) -> TileFunction {
             store v65, v61
             return
         }}"
-    ))
+    )
 }
 
 /// Small numbers, of which sums of products are exact.
@@ -151,6 +155,29 @@ fn a_nest_computes_what_one_loop_did() {
             let [old, new] = [&before, &after].map(|func| written(func, parts, all));
             assert_eq!(new, old, "{parts} parts, {all} iterations from {start}");
         }
+    }
+}
+
+#[test]
+fn a_tile_begins_and_ends_only_where_numbers_are_equal() {
+    let text = text(-1, BEFORE, "", "");
+    for (equal, other) in [
+        (
+            "v30 = icmp v4, v27 {ipred = eq}",
+            "v30 = icmp v4, v27 {ipred = sle}",
+        ),
+        (
+            "v47 = icmp v27, v46 {ipred = eq}",
+            "v47 = icmp v27, v46 {ipred = sle}",
+        ),
+    ] {
+        assert!(text.contains(equal), "{equal}");
+        let before = parse(&text.replace(equal, other));
+        let mut after = before.clone();
+        nest_loops(&mut after);
+        verified(&after);
+        let [old, new] = [&before, &after].map(|func| written(func, 3, 6));
+        assert_eq!(new, old, "{other}");
     }
 }
 

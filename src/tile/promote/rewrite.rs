@@ -335,6 +335,7 @@ impl Writer<'_> {
         }
         let order = &self.maker.func.order;
         let Some(block) = order.block_of(plan.access) else {
+            self.maker.made.clear();
             return;
         };
         let mut insts = order.insts(block).iter();

@@ -285,7 +285,7 @@ pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
     device.extend(beside.args);
     let launch = emu::Launch {
         grid: beside.ctas,
-        block: [32 * case.warps, 1, 1],
+        block: compiled.meta.block(),
         shared_bytes: compiled.meta.shared,
         args: &device,
         options: emu::Options::default(),

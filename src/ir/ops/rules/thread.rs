@@ -11,6 +11,7 @@ use crate::ir::level::Thread;
 use crate::ir::matrix_units::When;
 use crate::ir::ops::{Opcode, ThreadOp, TypeRule};
 use crate::ir::types::{AddressSpace, Elem, ThreadType, ValueType};
+use crate::settings::LANES;
 
 /// The result types of a thread op, or why its operands do not fit.
 pub(crate) fn result_types(
@@ -308,7 +309,7 @@ fn wgmma(operands: &Operands<'_, Thread>) -> Result<Types<Thread>, TypeError> {
         let problem = format!("must be {least} to {most}, by {least}");
         return Err(bad_attribute(AttrKind::Columns, problem));
     }
-    let each = info.rows * columns / (32 * info.warps);
+    let each = info.rows * columns / (LANES * info.warps);
     let count = u32::from(c.count);
     if c.elem != sum || !count.is_multiple_of(each) {
         return Err(bad_operand(
