@@ -114,7 +114,7 @@ impl Loading<'_> {
             shared_bytes: used.static_shared + meta.shared,
             max_threads: used.max_threads,
             resident,
-            occupancy_percent: 100 * resident * threads / room,
+            occupancy_percent: 100 * resident * meta.threads() / room,
         });
         let code = if meta.maps.is_empty() {
             Prepared::new(function, &spec, attributes).map(LoadedCode::Gpu)
