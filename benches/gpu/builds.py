@@ -91,7 +91,7 @@ def run(folders, pattern):
         times = [t / 20 if case.graph else t for t in times]
         last = times[-1]
         names = [name for name, _, _ in line] + (["library"] if library else [])
-        print(f"{case.name:36}" + "  ".join(f"{name} {t:.1f} {last / t:.3f}" for name, t in zip(names, times)), "|",
+        print(f"{case.name:36} " + "  ".join(f"{name} {t:.1f} {last / t:.3f}" for name, t in zip(names, times)), "|",
               " ".join(config for _, config, _ in line), *problems, flush=True)
         if os.environ.get("ALL"):
             for name, _, tried in line:

@@ -93,6 +93,19 @@ def tensor_map(param, args, grid):
     return words, ctypes.addressof(words) + 8 * start
 
 
+def overlapping(grid, block, shared, stream):
+    """What the driver is told of a launch that may begin while the one ahead of it runs."""
+    config = cu.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = block
+    config.sharedMemBytes, config.hStream = shared, stream
+    attribute = cu.CUlaunchAttribute()
+    attribute.id = cu.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    attribute.value.programmaticStreamSerializationAllowed = 1
+    config.attrs, config.numAttrs = [attribute], 1
+    return config
+
+
 class Kernel:
     """A loaded entry, of PTX or of a cubin's bytes, and what the driver says of it."""
 
@@ -123,9 +136,9 @@ class Kernel:
         on_each = check(cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(self.function, threads, shared))
         return on_each * torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
 
-    def bind(self, grid, args, ctas=None):
+    def bind(self, grid, args, ctas=None, dependent=False):
         """A callable that launches on torch's current stream. Arguments are tensors and numbers. A persistent kernel gets as many CTAs
-        as the device executes at a time, or `ctas`."""
+        as the device executes at a time, or `ctas`. A `dependent` launch may begin while the one ahead of it runs."""
         x, y, z = (tuple(grid) + (1, 1))[:3]
         maps = [param for param in self.meta["params"] if param["kind"] == "tensormap"]
         programs = [param for param in self.meta["params"] if param["kind"] == "programs"]
@@ -152,5 +165,8 @@ class Kernel:
             if 0 in (x, y, z):
                 return  # As Triton's launcher: the driver refuses a grid without programs.
             stream = torch.cuda.current_stream().cuda_stream
-            check(cu.cuLaunchKernel(function, x, y, z, bx, by, bz, shared, stream, ctypes.addressof(pointers), 0))
+            if dependent:
+                check(cu.cuLaunchKernelEx(overlapping((x, y, z), (bx, by, bz), shared, stream), function, ctypes.addressof(pointers), 0))
+            else:
+                check(cu.cuLaunchKernel(function, x, y, z, bx, by, bz, shared, stream, ctypes.addressof(pointers), 0))
         return go

@@ -2,6 +2,7 @@
 import os
 import hashlib
 import json
+import math
 import subprocess
 
 # What integers are specialised for; MULTIPLES=16 is what Triton asks for.
@@ -48,13 +49,15 @@ class Const:
 
 class Case:
     """A kernel on data. `expected` and `peer` are functions of the data or names of such in `products.py`; `graph` asks for times of graph
-    replay too. `beside` is another kernel of ours for the same tensors, by their names: `builds.py` has them alternate."""
+    replay too. `beside` is another kernel of ours for the same tensors, by their names: `builds.py` has them alternate. Of the buffers that `walk`
+    names each call takes other ones, so that no cache has them. `row` is how many calls are a row, each of which but the first may begin
+    while the one ahead runs; it divides 20."""
 
     def __init__(self, name, file, kernel, args, grid, configs, expected, flops, peer=None, graph=False, arch=80, constants=None,
-                 beside=None):
+                 beside=None, walk=(), row=1):
         self.name, self.file, self.kernel, self.args, self.grid, self.configs = name, file, kernel, args, grid, configs
         self.expected, self.flops, self.peer, self.graph, self.arch, self.beside = expected, flops, peer, graph, arch, beside
-        self.constants = constants or {}
+        self.constants, self.walk, self.row = constants or {}, walk, row
 
     def command(self, config):
         """The arguments of `tilelift compile`, without files."""
@@ -65,6 +68,48 @@ class Case:
 
     def key(self, config):
         return hashlib.sha256(json.dumps([self.file, self.command(config)]).encode()).hexdigest()[:16]
+
+
+class InTurn:
+    """Makes one of these calls, with each call the next one."""
+
+    def __init__(self, calls):
+        self.calls, self.place = calls, 0
+
+    def __call__(self):
+        self.place += 1
+        return self.calls[(self.place - 1) % len(self.calls)]()
+
+    def restart(self):
+        self.place = 0
+
+
+def in_rows(make, things, row):
+    """Calls that `make` makes of all things, round and round, and of their places in rows of so many."""
+    return InTurn([make(things[i % len(things)], i % row) for i in range(math.lcm(len(things), row))])
+
+
+def on_branches(calls, row):
+    """Makes these calls in rows of so many, on four streams at the most, of which a graph makes branches."""
+    import torch
+    streams = [torch.cuda.Stream() for _ in range(min(row, 4))]
+
+    def make(call, place):
+        def go():
+            here = torch.cuda.current_stream()
+            for stream in streams if place == 0 else []:
+                stream.wait_stream(here)
+            with torch.cuda.stream(streams[place % len(streams)]):
+                call()
+            for stream in streams if place == row - 1 else []:
+                here.wait_stream(stream)
+        return go
+    return in_rows(make, calls, row)
+
+
+def enough(size):
+    """How many buffers of so many bytes no cache holds, and no two of which are used at the same time: 512 MB of them, and four at least."""
+    return max(4, cdiv(512 << 20, size))
 
 
 def cdiv(a, b):

@@ -28,7 +28,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import product_cases
-from product_cases import GROUPS, Buffer, Const, cases, seeds
+from product_cases import GROUPS, Buffer, Const, cases, enough, in_rows, seeds
 
 LOG2E = 1.4426950408889634
 
@@ -376,6 +376,8 @@ def graph_of(go, calls=20):
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
+        if hasattr(go, "restart"):
+            go.restart()
         for _ in range(calls):
             go()
     return graph.replay
@@ -424,9 +426,10 @@ def ours(folder, case, config, tensors):
     code = cubin.read_bytes() if cubin.exists() else text.read_text()
     kernel = Kernel(code, json.loads((folder / f"{key}.json").read_text()))
     # Arguments equal to one are no parameters.
-    values = [tensors[a.name] if isinstance(a, Buffer) else a.value for a in case.args
-              if not isinstance(a, Const) and a.entry(config) != "i32:1"]
-    go = kernel.bind(case.grid(config), values)
+    params = [a for a in case.args if not isinstance(a, Const) and a.entry(config) != "i32:1"]
+    values = lambda t: [t[a.name] if isinstance(a, Buffer) else a.value for a in params]
+    bind = lambda t, place: kernel.bind(case.grid(config), values(t), dependent=place > 0)
+    go = in_rows(bind, walked(case, tensors), case.row)
     return zeroed(case, tensors, go), {"registers": kernel.registers, "spilled": kernel.local_bytes, "shared": kernel.meta["shared"]}
 
 
@@ -436,12 +439,27 @@ def theirs(kernels, case, config, tensors):
     # Its descriptors lie in memory that the host gives.
     triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     kernel = getattr(load(kernels, case.file), case.kernel)
-    values = [tensors[a.name] if isinstance(a, Buffer) else triton_value(a, config) for a in case.args]
     grid = case.grid(config)
     options = {"num_warps": config["warps"], "num_stages": config["stages"]}
-    compiled = kernel[grid](*values, **options)
+
+    def bind(t, place):
+        values = [t[a.name] if isinstance(a, Buffer) else triton_value(a, config) for a in case.args]
+        return lambda: kernel[grid](*values, **options, launch_pdl=place > 0)
+    go = in_rows(bind, walked(case, tensors), case.row)
+    compiled = go()
     facts = {"registers": compiled.n_regs, "spilled": compiled.n_spills, "shared": compiled.metadata.shared}
-    return zeroed(case, tensors, lambda: kernel[grid](*values, **options)), facts, compiled
+    return zeroed(case, tensors, go), facts, compiled
+
+
+def walked(case, tensors):
+    """The data, and as many times more that no cache holds the buffers of which calls take other ones."""
+    if not case.walk:
+        return [tensors]
+    if "walked" not in tensors:
+        size = sum(tensors[name].nbytes for name in case.walk)
+        copy = lambda: {**tensors, **{name: tensors[name].clone() for name in case.walk}}
+        tensors["walked"] = [dict(tensors), *(copy() for _ in range(enough(size) - 1))]
+    return tensors["walked"]
 
 
 def zeroed(case, tensors, go):
@@ -480,6 +498,13 @@ def try_all(case, tensors, expected, launch, may_spill=True):
             continue
         facts["error"] = max(error(value(tensors, x)[: want.shape[0]], want) for x, (want, _) in expected.items())
         timed = graph_of(go) if case.graph else go
+        if case.row > 1:
+            fresh(case, tensors)
+            timed()
+            torch.cuda.synchronize()
+            if problem := wrong(tensors, expected):
+                complaints.append(f"{short(config)}, a row: {problem}")
+                continue
         entry = (median(timed), config, go, facts, *more)
         tried[short(config)] = round(entry[0] / (20 if case.graph else 1), 1)
         if facts["spilled"] and not may_spill:

@@ -3,9 +3,10 @@ what comes out in f64, and what a library does. `builds.py` measures them beside
 
 Beside attention of one step stands a copy of as many bytes, read and written together: what the memory gives.
 """
+import itertools
 import os
 
-from product_cases import Buffer, Case, Const, Number, cdiv, configs, few_by_matmul
+from product_cases import Buffer, Case, Const, InTurn, Number, cdiv, configs, enough, few_by_matmul, on_branches
 
 B, N, C = Buffer, Number, Const
 SCALED = [(128, 256, 128, 8, 3), (128, 128, 128, 8, 4), (128, 128, 128, 4, 3), (64, 128, 128, 4, 5), (64, 64, 128, 4, 6), (64, 64, 256, 4, 4)]
@@ -30,16 +31,18 @@ def matrix(t, name):
     return t[name].double()
 
 
-def few(m, n, k, parts=(1,), kernel="few_rows"):
+def few(m, n, k, parts=(1,), kernel="few_rows", row=1):
     """Few rows, in one part, or in several that the last program of a block adds up. Of `few_rows_by_last` and `few_rows_by_atomics` there
-    is a number of parts for each block, too, with which every multiprocessor has a program."""
+    is a number of parts for each block, too, with which every multiprocessor has a program. In rows launches overlap; beside them stand the
+    library's on four streams."""
     def expected(t):
         x, w = matrix(t, "x"), matrix(t, "weight")
         return {"out": near(x @ w.T, x.abs() @ w.abs().T, k, t["out"].dtype)}
 
     def peer(t):
         import torch
-        return lambda: torch.mm(t["x"], t["weight"].T, out=t["out"])
+        product = lambda out: lambda: torch.mm(t["x"], t["weight"].T, out=out)
+        return on_branches([product(torch.empty_like(t["out"])) for _ in range(4)], row) if row > 1 else product(t["out"])
     # Columns of the unit are the rows of x, of which there are at least 16; stages that find no room are left out.
     columns = max(16, m)
     rows = [(64, 128, 4, 6), (32, 256, 4, 4), (64, 256, 4, 4), (64, 256, 4, 5), (64, 128, 4, 8), (64, 128, 4, 5), (64, 128, 4, 4), (128, 128, 8, 5),
@@ -55,9 +58,9 @@ def few(m, n, k, parts=(1,), kernel="few_rows"):
     counts = B("counts", "i32", None, nothing)
     scratch = {"few_rows": [], "few_rows_by_last": [B("parts", "fp32", (most * m, n), "poison"), counts],
                "few_rows_by_atomics": [B("sums", "fp32", (n, columns), "zero"), counts]}[kernel]
-    return Case(f"{kernel} bf16 {m}x{n}x{k}", "thin.py", kernel, [B("out", "bf16", (m, n), "poison"), *scratch, B("x", "bf16", (m, k)),
-                B("weight", "bf16", (n, k)), N(m), N(n), N(k), C("BM"), C("BN"), C("BK"), C("PARTS")], lambda c: (cdiv(n, c["BN"]), c["PARTS"]),
-                configs(("BM", "BN", "BK", "PARTS"), chosen), expected, 2 * m * n * k, peer, graph=True)
+    return Case(f"{kernel} bf16 {m}x{n}x{k}{f', rows of {row}' if row > 1 else ''}", "thin.py", kernel, [B("out", "bf16", (m, n), "poison"), *scratch, B("x", "bf16", (m, k)),
+                B("weight", "bf16", (n, k)), N(m), N(n), N(k), C("BM"), C("BN"), C("BK"), C("PARTS"), C(row > 1)], lambda c: (cdiv(n, c["BN"]), c["PARTS"]),
+                configs(("BM", "BN", "BK", "PARTS"), chosen), expected, 2 * m * n * k, peer, graph=True, row=row)
 
 
 def vector(n, k):
@@ -115,7 +118,9 @@ def block_scaled(m, n, k):
                 graph=2 * m * n * k < 5e9)
 
 
-def four_bits(m, n, k, group=128):
+def four_bits(m, n, k, group=128, walk=False, row=1):
+    """Weights of four bits and the product of 16 bits over them, in launches that all have the same weights, or others each time. In rows
+    launches overlap; beside them stand products of 16 bits on four streams, of which the graph makes branches."""
     def expected(t):
         import torch
         words = t["weight"].view(torch.int16).int().reshape(n, k // group // 2, group // 2)
@@ -128,15 +133,20 @@ def four_bits(m, n, k, group=128):
 
     def peer(t):
         import torch
-        w, out = torch.randn((n, k), device="cuda").half(), torch.empty((m, n), device="cuda").half()
-        return lambda: torch.mm(t["x"], w.T, out=out)
+        count = enough(2 * n * k) if walk else 1
+        weights = [torch.randn((n, k), device="cuda", dtype=torch.float16) for _ in range(count)]
+        product = lambda w, out: lambda: torch.mm(t["x"], w.T, out=out)
+        calls = [product(w, torch.empty((m, n), device="cuda", dtype=torch.float16)) for w in weights]
+        return on_branches(calls, row) if row > 1 else InTurn(calls)
     bm = 8 if m <= 8 else 16
     blocks = [(64, 1, 4, 3), (64, 1, 4, 4), (64, 2, 4, 3), (64, 3, 4, 3), (64, 4, 4, 3), (128, 1, 4, 3), (128, 4, 4, 3), (128, 6, 4, 3)]
     rows = [(bm, *block) for block in blocks]
-    return Case(f"int4 weights f16 {m}x{n}x{k}", "packed.py", "int4_matmul", [B("out", "fp16", (m, n), "poison"),
+    name = f"int4 weights f16 {m}x{n}x{k}{' from memory' if walk else ''}{f', rows of {row}' if row > 1 else ''}"
+    return Case(name, "packed.py", "int4_matmul", [B("out", "fp16", (m, n), "poison"),
                 B("parts", "fp32", (max(row[2] for row in rows) * n, 16), "poison"), B("counts", "i32", None, nothing), B("x", "fp16", (m, k)),
-                B("weight", "u16", (n, k // 4)), B("groups", "i64", (k // group // 2, n), scales_and_zeros), N(m), N(n), N(k), C(group), C("BM"), C("BN"), C("PARTS")], lambda c: (cdiv(n, c["BN"]), c["PARTS"]),
-                configs(("BM", "BN", "PARTS"), rows), expected, 2 * m * n * k, peer, graph=True)
+                B("weight", "u16", (n, k // 4)), B("groups", "i64", (k // group // 2, n), scales_and_zeros), N(m), N(n), N(k), C(group), C("BM"), C("BN"), C("PARTS"), C(row > 1)],
+                lambda c: (cdiv(n, c["BN"]), c["PARTS"]), configs(("BM", "BN", "PARTS"), rows), expected, 2 * m * n * k, peer, graph=True,
+                walk=("weight", "groups") if walk else (), row=row)
 
 
 def weights(m, n, k, dtype, transposed=False, group=128):
@@ -383,6 +393,11 @@ def shapes():
     yield scaled(4096, 4096, 4096, "i8")
     yield four_bits(16, 8192, 8192)
     yield four_bits(1, 8192, 8192)
+    for m, (n, k), row in itertools.product((16, 1), ((8192, 8192), (28672, 8192), (8192, 28672), (57344, 8192)), (1, 2, 4, 20)):
+        yield four_bits(m, n, k, walk=True, row=row)
+    for m, n, k in ((16, 4096, 4096), (16, 14336, 4096), (64, 7168, 2048), (128, 576, 18752)):
+        yield few(m, n, k, row=20)
+        yield few(m, n, k, (2, 4, 8), "few_rows_by_last", row=20)
     for dtype, transposed in (("i8", False), ("i8", True), ("fp8e4nv", False), ("i32", False), ("mxfp4", True)):
         for m in (16, 64, 512, 4096):
             yield weights(m, 4096, 4096, dtype, transposed)

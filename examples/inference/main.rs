@@ -191,13 +191,19 @@ fn eight_bits(on: &On) -> Result<f64> {
     Ok(worst)
 }
 
-fn four_bits(on: &On) -> Result<f64> {
-    let ([m, n, k], group) = ([3, 70, 2048], 64);
-    let words: Vec<i16> = numbers(1, n * k / 4)
+/// Weights of four bits on the device, and what they are.
+struct FourBits {
+    words: Buffer<i16>,
+    groups: Buffer<i64>,
+    numbers: Vec<f64>,
+}
+
+/// N x K of them in groups, which a seed draws.
+fn weights_of_four_bits(on: &On, seed: u32, [n, k]: [usize; 2], group: usize) -> Result<FourBits> {
+    let words: Vec<i16> = numbers(seed, n * k / 4)
         .iter()
         .map(|x| (x * 32767.9) as i16)
         .collect();
-    let x = halves(2, m * k);
     // Powers of two: weights are exact.
     let scales: Vec<f16> = (0..n * k / group)
         .map(|i| f16::from_f32(0.5_f32.powi(1 + (i % 4) as i32)))
@@ -217,15 +223,7 @@ fn four_bits(on: &On) -> Result<f64> {
             four.fold(0, |bits, half| bits << 16 | i64::from(half.to_bits()))
         })
         .collect();
-    let out = Buffer::<f16>::new(&on.device, m * n)?;
-    let weight = Weights4 {
-        words: &on.buffer(&words)?,
-        groups: &on.buffer(&groups)?,
-        group,
-    };
-    on.kernels
-        .int4(&on.stream, &out, &on.buffer(&x)?, &weight, [m, n, k])?;
-    let weight: Vec<f64> = (0..n * k)
+    let numbers = (0..n * k)
         .map(|i| {
             // Each quarter of two groups stands in four bits of their words.
             let (pair, quarter, word) = (i / (2 * group), i / (group / 2) % 4, i % (group / 2));
@@ -235,8 +233,58 @@ fn four_bits(on: &On) -> Result<f64> {
             (f64::from(number) - f64::from(zeros[of_group])) * f64::from(scales[of_group])
         })
         .collect();
-    let expected = rows_times_rows(&wide(&x), &weight, k);
-    compare(&out.read(&on.stream)?, &expected, HALF)
+    Ok(FourBits {
+        words: on.buffer(&words)?,
+        groups: on.buffer(&groups)?,
+        numbers,
+    })
+}
+
+fn four_bits(on: &On) -> Result<f64> {
+    // Sums in two parts, and in one.
+    let worst = four_bits_of(on, [3, 2048], 64)?;
+    Ok(worst.max(four_bits_of(on, [3, 1024], 128)?))
+}
+
+/// Products of one `x`, one behind the other and in a row. It is written by the launch ahead of them.
+fn four_bits_of(on: &On, [m, k]: [usize; 2], group: usize) -> Result<f64> {
+    let on_x = Buffer::<f16>::new(&on.device, m * k)?;
+    let (a, b) = (
+        on.buffer(&halves(5, m * 64))?,
+        on.buffer(&halves(6, k * 64))?,
+    );
+    on.kernels.few_rows(&on.stream, &on_x, &a, &b, [m, k, 64])?;
+    let mut made = Vec::new();
+    for (seed, n) in [(1, 70), (3, 130), (4, 8)] {
+        let weights = weights_of_four_bits(on, seed, [n, k], group)?;
+        let [alone, in_row] = [(); 2].map(|()| Buffer::<f16>::new(&on.device, m * n));
+        made.push((n, weights, alone?, in_row?));
+    }
+    let weights: Vec<Weights4<'_>> = made
+        .iter()
+        .map(|(_, of, ..)| Weights4 {
+            words: &of.words,
+            groups: &of.groups,
+            group,
+        })
+        .collect();
+    let row: Vec<_> = made
+        .iter()
+        .zip(&weights)
+        .map(|((n, _, _, out), weight)| (out, weight, *n))
+        .collect();
+    on.kernels.int4_row(&on.stream, &on_x, &row, [m, k])?;
+    let x = wide(&on_x.read(&on.stream)?);
+    let mut worst = 0.0_f64;
+    for ((n, of, alone, in_row), weight) in made.iter().zip(&weights) {
+        on.kernels
+            .int4(&on.stream, alone, &on_x, weight, [m, *n, k])?;
+        let expected = rows_times_rows(&x, &of.numbers, k);
+        for out in [alone, in_row] {
+            worst = worst.max(compare(&out.read(&on.stream)?, &expected, HALF)?);
+        }
+    }
+    Ok(worst)
 }
 
 fn few_bits(on: &On) -> Result<f64> {

@@ -203,46 +203,69 @@ impl Kernels {
         weight: &Weights4<'_>,
         [m, n, k]: [usize; 3],
     ) -> Result<(), Error> {
-        let group = weight.group;
-        if m > 64 || ![64, 128].contains(&group) {
-            let problem =
-                format!("{m} rows, groups of {group}: 64 rows at most, groups of 64 or 128");
-            return Err(Error::Shape(problem));
+        self.int4_row(stream, x, &[(out, weight, n)], [m, k])
+    }
+
+    /// Several such products of one `x`: where each one goes, its weights, and their N. From sm_90 each launch but the first begins while
+    /// those ahead still run, so that memory need not be idle between them. No two of the buffers may overlap.
+    pub(crate) fn int4_row<T: Element>(
+        &self,
+        stream: &Stream,
+        x: &Buffer<T>,
+        row: &[(&Buffer<T>, &Weights4<'_>, usize)],
+        [m, k]: [usize; 2],
+    ) -> Result<(), Error> {
+        if m > 64 {
+            return Err(Error::Shape(format!("{m} rows: 64 at most")));
         }
-        expect_multiple("K", k, 2 * group)?;
-        expect("out", out, &[m, n])?;
         expect("x", x, &[m, k])?;
-        expect("words", weight.words, &[n, k / 4])?;
-        expect("groups", weight.groups, &[k / (2 * group), n])?;
-        let (rows, columns, depth) = (size("M", m)?, size("N", n)?, size("K", k)?);
-        let kernel = self.device.kernel(&self.packed, "int4_matmul")?;
-        // Numbers become floats between loads and products: four programs on each multiprocessor hide one another's waits. Those of parts run
-        // at the same time; a fifth would have to wait for all of them.
-        let at_once = 4 * MULTIPROCESSORS / n.div_ceil(64).max(1);
-        let parts = at_once.clamp(1, (k / (2 * group) / 8).max(1));
-        let kernel = kernel.constant("G", group as u32)?;
-        let kernel = kernel.constant("PARTS", parts as u32)?;
+        let (rows, depth) = (size("M", m)?, size("K", k)?);
         let bm = m.next_power_of_two().max(8);
-        let configs = [(64, 4, 3), (64, 4, 4), (128, 4, 3)];
-        let least_rows = configs
-            .iter()
-            .fold(usize::MAX, |least, &(bn, ..)| least.min(bn as usize));
-        let configs = configs.map(|(bn, warps, stages): (u32, _, _)| {
-            let config = Config::new().constant("BM", bm as u32).constant("BN", bn);
-            config.warps(warps).stages(stages)
-        });
-        let grid = |c: Constants<'_>| Some([(n as u32).div_ceil(c.int("BN")?), parts as u32, 1]);
-        let key = ["M", "N", "K"];
-        // Those that share a block leave its count as they found it.
-        let shares = if parts == 1 { 1 } else { parts * n * bm };
-        let shares = Buffer::<f32>::new(&self.device, shares)?;
-        let counts = Buffer::<i32>::new(&self.device, n.div_ceil(least_rows))?;
-        counts.fill(stream, 0)?;
-        let (words, groups) = (weight.words, weight.groups);
-        let args = (
-            out, &shares, &counts, x, words, groups, rows, columns, depth,
-        );
-        self.launch(stream, &kernel, configs.to_vec(), &key, &grid, args)
+        let overlaps = row.len() > 1 && self.device.target().sm >= 90;
+        // Numbers become floats between loads and products: four programs on a multiprocessor hide one another's waits. In a row the next
+        // launches have some of them.
+        let at_once = if overlaps { 4 / row.len().min(4) } else { 4 };
+        // What is refused is refused before anything is launched, and no memory is filled between two launches, which would part them.
+        let mut launches = Vec::new();
+        for &(out, weight, n) in row {
+            let group = weight.group;
+            if ![64, 128].contains(&group) {
+                let problem = format!("groups of {group}: groups of 64 or 128");
+                return Err(Error::Shape(problem));
+            }
+            expect_multiple("K", k, 2 * group)?;
+            expect("out", out, &[m, n])?;
+            expect("words", weight.words, &[n, k / 4])?;
+            expect("groups", weight.groups, &[k / (2 * group), n])?;
+            // Those of parts run at the same time; one more would have to wait for all of them.
+            let parts = at_once * MULTIPROCESSORS / n.div_ceil(64).max(1);
+            let parts = parts.clamp(1, (k / (2 * group) / 8).max(1));
+            // Those that share a block leave its count as they found it.
+            let shares = if parts == 1 { 1 } else { parts * n * bm };
+            let shares = Buffer::<f32>::new(&self.device, shares)?;
+            let counts = Buffer::<i32>::new(&self.device, n.div_ceil(64))?;
+            if parts > 1 {
+                counts.fill(stream, 0)?;
+            }
+            launches.push((out, weight, size("N", n)?, parts as u32, shares, counts));
+        }
+        let kernel = self.device.kernel(&self.packed, "int4_matmul")?;
+        let kernel = kernel.constant("ROW", overlaps)?;
+        for (place, (out, weight, n, parts, shares, counts)) in launches.iter().enumerate() {
+            let kernel = kernel.constant("G", weight.group as u32)?;
+            let kernel = kernel.constant("PARTS", *parts)?;
+            let kernel = kernel.dependent(overlaps && place > 0)?;
+            let configs = [(64, 4, 3), (64, 4, 4), (128, 4, 3)].map(|(bn, warps, stages)| {
+                let config = Config::new().constant("BM", bm as u32);
+                config.constant("BN", bn).warps(warps).stages(stages)
+            });
+            let grid = |c: Constants<'_>| Some([(*n as u32).div_ceil(c.int("BN")?), *parts, 1]);
+            let (words, groups) = (weight.words, weight.groups);
+            let args = (*out, shares, counts, x, words, groups, rows, *n, depth);
+            let key = ["M", "N", "K"];
+            self.launch(stream, &kernel, configs.to_vec(), &key, &grid, args)?;
+        }
+        Ok(())
     }
 
     /// Adds the parts of a product, in their order.

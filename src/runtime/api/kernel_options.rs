@@ -280,8 +280,9 @@ impl Kernel {
         self.inner.source.is_compiled()
     }
 
-    /// Lets a launch begin before the one ahead of it in the stream has ended: the kernel itself waits for what it needs
-    /// (`gdc_wait`). From sm_90; the emulator and older devices run one after the other.
+    /// Lets a launch begin before the one ahead of it in the stream has ended, if that one allows it (`gdc_launch_dependents`): the kernel
+    /// itself waits for what it needs (`gdc_wait`). From sm_90; the emulator and older devices run one after the other. See
+    /// [`slow`](crate::guide::slow#5-do-launches-wait-for-each-other) for what is right.
     ///
     /// # Errors
     ///
