@@ -95,10 +95,14 @@ def batch(folder, texts):
 
 # Kernels of the repository that differ with such a signature, and which entry of `deviations.py` that is.
 BF16, FP8, TF32 = "sums and products of bf16 are those of bits", "roundings to 8 bits lose a carry", "factors are not rounded to tf32"
+CUT = "f32 becomes bf16 by leaving bits out"
 KNOWN = {
     ("batched_matmul", "*fp32"): TF32,
     ("thin_matmul", "*bf16"): BF16,
     ("int4_matmul", "*bf16"): BF16,
+    ("block_sparse", "*fp32, *bf16"): BF16,
+    ("byte_weights", "*fp32, *fp32, *i32, *bf16"): BF16,
+    ("group_scaled_matmul", "*bf16, *fp16"): CUT,
     ("scaled_matmul", "*bf16, *fp8e5"): BF16,
     ("block_scaled_matmul", "*bf16, *fp8e5"): BF16,
     ("few_rows", "*bf16"): BF16,

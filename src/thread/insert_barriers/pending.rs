@@ -147,35 +147,29 @@ impl Pending {
         self.loaded.extend(over.loaded);
     }
 
+    /// Adds what is pending on another way; whether that was more.
     pub(super) fn join(&mut self, other: &Pending) -> bool {
-        let sizes = |p: &Pending| {
-            let loaded = (p.loaded.len(), p.loaded_atomically.len(), p.loaded_copies);
-            let written = [&p.written, &p.written_apart, &p.copied].map(BTreeSet::len);
-            let read = [p.read.len(), p.read_before.len()];
-            let shared = (read, written, p.counted.len());
-            let products = [p.unfenced.len(), p.reading.len(), p.reading_before.len()];
-            let boxes = [p.sending.len(), p.sent.len()];
-            let late = [p.under_way.written.len(), p.under_way.loaded.len()];
-            (shared, loaded, late, products, boxes)
-        };
-        let before = sizes(self);
-        self.read.extend(&other.read);
-        self.read_before.extend(&other.read_before);
-        self.written.extend(&other.written);
-        self.written_apart.extend(&other.written_apart);
-        self.copied.extend(&other.copied);
-        self.counted.extend(&other.counted);
-        self.under_way.written.extend(&other.under_way.written);
-        self.under_way.loaded.extend(&other.under_way.loaded);
-        self.unfenced.extend(&other.unfenced);
-        self.reading.extend(&other.reading);
-        self.reading_before.extend(&other.reading_before);
-        self.sending.extend(&other.sending);
-        self.sent.extend(&other.sent);
-        self.loaded.extend(&other.loaded);
-        self.loaded_atomically.extend(&other.loaded_atomically);
+        let has_more_copies = other.loaded_copies && !self.loaded_copies;
         self.loaded_copies |= other.loaded_copies;
-        before != sizes(self)
+        let grown = [
+            add(&mut self.read, &other.read),
+            add(&mut self.read_before, &other.read_before),
+            add(&mut self.written, &other.written),
+            add(&mut self.written_apart, &other.written_apart),
+            add(&mut self.copied, &other.copied),
+            add(&mut self.counted, &other.counted),
+            add(&mut self.under_way.written, &other.under_way.written),
+            add(&mut self.under_way.loaded, &other.under_way.loaded),
+            add(&mut self.unfenced, &other.unfenced),
+            add(&mut self.reading, &other.reading),
+            add(&mut self.reading_before, &other.reading_before),
+            add(&mut self.sending, &other.sending),
+            add(&mut self.sent, &other.sent),
+            add(&mut self.loaded, &other.loaded),
+            add(&mut self.loaded_atomically, &other.loaded_atomically),
+            has_more_copies,
+        ];
+        grown.contains(&true)
     }
 
     /// Whether an access to a slot must wait for those before; `apart` says that it is to other entries of a ring than those
@@ -308,6 +302,13 @@ impl Pending {
         set.insert(origin);
         self.loaded_copies |= data.copied().is_some();
     }
+}
+
+/// Adds to a set; whether it grew.
+fn add<T: Ord + Copy>(set: &mut BTreeSet<T>, more: &BTreeSet<T>) -> bool {
+    let before = set.len();
+    set.extend(more);
+    set.len() > before
 }
 
 /// Who waits for each other.
