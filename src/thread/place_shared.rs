@@ -2,8 +2,10 @@
 //!
 //! Positions number the instructions in program order. A slot lives from its first to its last access;
 //! a range that leaves a block is widened over every loop it touches, because the next iteration may come
-//! before the last access. Two slots whose ranges overlap must not share bytes. What products under way read lives up to the wait
-//! for all of them, where there is not room for that up to the one for their group, and what copies under way write does, too: those of a loop's last iterations bring what nobody reads.
+//! before the last access. Where more CTAs are resident then, not over a loop in which it lies whole, begins with a
+//! write and is over: each iteration fills the slot anew, as what is carried from one to the next is
+//! written in front of the loop for the first. Two slots whose ranges overlap must not share bytes. What products under
+//! way read lives up to the wait for all of them, where there is not room for that up to the one for their group, and what copies under way write does, too: those of a loop's last iterations bring what nobody reads.
 //!
 //! Sharing bytes costs a barrier between the last read of the one slot and the first write of the other,
 //! so as long as all slots together are small each has its own. Beyond that they are placed largest
@@ -17,7 +19,7 @@
 use cranelift_entity::SecondaryMap;
 
 use crate::ir::attrs::Attrs;
-use crate::ir::effects::AccessSpace;
+use crate::ir::effects::{AccessSpace, How};
 use crate::ir::entities::{Block, Inst, Slot};
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::ThreadOp;
@@ -50,15 +52,40 @@ const DIVERSE_BYTES: u32 = 48 << 10;
 /// Places the slots and returns the bytes of shared memory that the kernel needs. With other `choices` slots come in any
 /// order, with gaps, and share bytes though there are few.
 pub fn place_shared(func: &mut ThreadFunction, target: Target, choices: &mut Choices) -> u32 {
-    let ranges = ranges_until(func, Over::ByWaitForAll);
-    let end = place(func, target, ranges, choices);
-    match end <= target.shared_limit() {
-        true => end,
-        false => {
-            let ranges = ranges_until(func, Over::ByWaitForGroup);
-            place(func, target, ranges, choices)
-        }
+    let limit = target.shared_limit();
+    let longest = ranges_until(func, LIVES[0]);
+    let end = place(func, target, longest.clone(), choices);
+    if end > limit {
+        return place(func, target, ranges_until(func, LIVES[2]), choices);
     }
+    let shorter = ranges_until(func, LIVES[1]);
+    if shorter == longest {
+        return end;
+    }
+    let less = place(func, target, shorter, choices);
+    let resident = |shared: u32| {
+        target.resident(Usage {
+            threads: func.num_threads(),
+            registers: FEWEST_REGISTERS + largest_value(func),
+            shared,
+        })
+    };
+    match resident(less) > resident(end) {
+        true => less,
+        false => place(func, target, longest, choices),
+    }
+}
+
+/// Registers of the value that takes the most of a thread's.
+fn largest_value(func: &ThreadFunction) -> u32 {
+    let results = func
+        .all_insts()
+        .flat_map(|(_, inst)| &func.dfg.insts[inst].results);
+    let registers = results.map(|&value| {
+        let ty = func.dfg.ty(value);
+        (u32::from(ty.count) * ty.elem.bits()).div_ceil(32)
+    });
+    registers.max().unwrap_or(0)
 }
 
 /// Places the slots that live so.
@@ -216,6 +243,11 @@ impl UnderWay {
         self.slots.extend(slots.iter().map(|&slot| (slot, 0)));
     }
 
+    /// Whether accesses to a slot are not over at the end, so that a wait of the next iteration may be for them.
+    fn holds(&self, slot: Slot) -> bool {
+        self.slots.iter().any(|&(other, _)| other == slot)
+    }
+
     fn close(&mut self) {
         self.slots.iter_mut().for_each(|(_, closed)| *closed += 1);
     }
@@ -244,9 +276,30 @@ enum Over {
     ByWaitForAll,
 }
 
+/// What slots are taken to live for.
+#[derive(Clone, Copy)]
+struct Lives {
+    over: Over,
+    /// What each iteration of a loop fills anew ends with the iteration. It may share bytes then with what lies beside it in the loop,
+    /// which costs a barrier in each iteration.
+    in_iteration: bool,
+}
+
+/// The lives by which no barrier is needed for bytes that are shared; those that count where more CTAs are resident with them; and those
+/// that do where there is no room else.
+const LIVES: [Lives; 3] = {
+    const fn lives(over: Over, in_iteration: bool) -> Lives {
+        Lives { over, in_iteration }
+    }
+    [
+        lives(Over::ByWaitForAll, false),
+        lives(Over::ByWaitForAll, true),
+        lives(Over::ByWaitForGroup, false),
+    ]
+};
+
 /// The live range of each slot that is accessed, in the order of first accesses, by which slots that are placed share no bytes.
 pub fn live_ranges(func: &ThreadFunction) -> Vec<SlotLiveRange> {
-    let long = ranges_until(func, Over::ByWaitForAll);
     let bytes = |slot: Slot| {
         let data = &func.slots[slot];
         data.offset.map(|start| start..start + data.bytes)
@@ -256,15 +309,18 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<SlotLiveRange> {
         let places = bytes(a.slot).zip(bytes(b.slot));
         at_once && places.is_some_and(|(a, b)| a.start < b.end && b.start < a.end)
     };
-    let mut pairs = long.iter().enumerate();
-    match pairs.any(|(i, a)| long[..i].iter().any(|b| meet(a, b))) {
-        true => ranges_until(func, Over::ByWaitForGroup),
-        false => long,
-    }
+    let is_apart = |ranges: &Vec<SlotLiveRange>| {
+        let mut pairs = ranges.iter().enumerate();
+        !pairs.any(|(i, a)| ranges[..i].iter().any(|b| meet(a, b)))
+    };
+    let [long @ .., least] = LIVES;
+    let mut all = long.map(|lives| ranges_until(func, lives)).into_iter();
+    let found = all.find(is_apart);
+    found.unwrap_or_else(|| ranges_until(func, least))
 }
 
-/// The same with what engines access so long.
-fn ranges_until(func: &ThreadFunction, over: Over) -> Vec<SlotLiveRange> {
+/// The same with such lives.
+fn ranges_until(func: &ThreadFunction, lives: Lives) -> Vec<SlotLiveRange> {
     let mut ranges: Vec<SlotLiveRange> = Vec::new();
     let mut range_of: SecondaryMap<Slot, Option<usize>> = SecondaryMap::new();
     let mut bounds: Vec<(Block, u32, u32)> = Vec::new();
@@ -284,8 +340,8 @@ fn ranges_until(func: &ThreadFunction, over: Over) -> Vec<SlotLiveRange> {
                 ThreadOp::CpAsync => filling.begin(&slots),
                 ThreadOp::WgmmaCommit => reading.close(),
                 ThreadOp::CpAsyncCommit => filling.close(),
-                ThreadOp::WgmmaWait => slots.extend(reading.wait(data.pending(), over)),
-                ThreadOp::CpAsyncWait => slots.extend(filling.wait(data.pending(), over)),
+                ThreadOp::WgmmaWait => slots.extend(reading.wait(data.pending(), lives.over)),
+                ThreadOp::CpAsyncWait => slots.extend(filling.wait(data.pending(), lives.over)),
                 _ => {}
             }
             for slot in slots {
@@ -316,7 +372,9 @@ fn ranges_until(func: &ThreadFunction, over: Over) -> Vec<SlotLiveRange> {
     if ranges.iter().any(spans_blocks) {
         let loops = loops(func, &bounds);
         for range in ranges.iter_mut().filter(|range| spans_blocks(range)) {
-            widen(range, &loops);
+            let is_over = ![&reading, &filling].iter().any(|way| way.holds(range.slot));
+            let is_anew = lives.in_iteration && is_over && begins_with_write(func, range);
+            widen(range, is_anew, &loops);
         }
     }
     // Groups that take turns are at different places at a time, and access different parts of slots.
@@ -349,14 +407,24 @@ fn loops(func: &ThreadFunction, bounds: &[(Block, u32, u32)]) -> Vec<(u32, u32)>
     loops
 }
 
-fn widen(range: &mut SlotLiveRange, loops: &[(u32, u32)]) {
+/// Whether the first access to a slot writes it and does not read it.
+fn begins_with_write(func: &ThreadFunction, range: &SlotLiveRange) -> bool {
+    let accesses = func.accesses(range.inst);
+    let mut own = accesses
+        .iter()
+        .filter(|access| access.space == AccessSpace::Shared(Some(range.slot)));
+    own.all(|access| access.how == How::Write)
+}
+
+fn widen(range: &mut SlotLiveRange, is_anew: bool, loops: &[(u32, u32)]) {
     let mut changed = true;
     while changed {
         changed = false;
         for &(head, end) in loops {
             let touches = range.first < end && head <= range.last;
             let covers = range.first <= head && end <= range.last + 1;
-            if touches && !covers {
+            let is_whole = head <= range.first && range.last < end;
+            if touches && !covers && !(is_whole && is_anew) {
                 range.first = range.first.min(head);
                 range.last = range.last.max(end - 1);
                 changed = true;
@@ -544,6 +612,60 @@ mod tests {
         let mut offsets = offsets(&func);
         offsets.sort();
         assert_eq!(offsets, [Some(0), Some(8192)]);
+    }
+
+    /// Makes accesses to a slot.
+    type Accesses = fn(&mut ThreadBuilder, (Slot, Value));
+
+    /// A loop around another one, whose accesses to a slot these are: in front of the inner loop, in it, and behind it; there another slot of
+    /// as many bytes is used, too. Gives the bytes of both.
+    fn nest(bytes: u32, accesses: [Accesses; 3]) -> u32 {
+        let mut b = ThreadBuilder::new("k", 4);
+        let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
+        let [own, passing] = [(); 2].map(|()| slot(&mut b, bytes));
+        let [outer, inner, rest, exit] = [(); 4].map(|()| b.new_block(&[]).0);
+        b.jump(outer, &[]);
+        b.append_block(outer);
+        b.switch_to(outer);
+        accesses[0](&mut b, own);
+        b.jump(inner, &[]);
+        b.append_block(inner);
+        b.switch_to(inner);
+        accesses[1](&mut b, own);
+        b.brif(again, (inner, &[]), (rest, &[]));
+        b.append_block(rest);
+        b.switch_to(rest);
+        accesses[2](&mut b, own);
+        store(&mut b, passing);
+        load(&mut b, passing);
+        b.brif(again, (outer, &[]), (exit, &[]));
+        b.append_block(exit);
+        b.switch_to(exit);
+        b.ret();
+        let mut func = b.finish().expect("everything fits");
+        let end = place_shared(&mut func, Target::SM_90A, &mut Choices::none());
+        // Who asks afterwards is told of lives with which this is right.
+        let ranges = live_ranges(&func);
+        let is_apart = ranges[0].last < ranges[1].first;
+        assert_eq!(is_apart, end == bytes);
+        end
+    }
+
+    #[test]
+    fn what_an_iteration_fills_anew_ends_with_it_where_that_is_worth_a_barrier() {
+        // An SM has room for one CTA with both, and for two with one.
+        const MUCH: u32 = 98_304;
+        let none = |_: &mut ThreadBuilder, _: (Slot, Value)| {};
+        assert_eq!(nest(MUCH, [store, load, none]), MUCH);
+        // Of 65 registers for each of 128 threads an SM has room for 7 CTAs, which may have 31 KiB each.
+        assert_eq!(nest(8192, [store, load, none]), 2 * 8192);
+        assert_eq!(nest(16384, [store, load, none]), 16384);
+        // What comes first reads what the iteration before wrote.
+        assert_eq!(nest(MUCH, [load, load, store]), 2 * MUCH);
+        // Nothing waits for the last product but what the next iteration may have.
+        assert_eq!(nest(MUCH, [store, product, none]), 2 * MUCH);
+        let finish = |b: &mut ThreadBuilder, _: (Slot, Value)| wait(b, 0);
+        assert_eq!(nest(MUCH, [store, product, finish]), MUCH);
     }
 
     /// A loop that fills a slot, stores boxes from it, and then uses another slot of so many bytes; gives their offsets.
