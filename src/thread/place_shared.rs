@@ -7,6 +7,9 @@
 //! written in front of the loop for the first. Two slots whose ranges overlap must not share bytes. What products under
 //! way read lives up to the wait for all of them, where there is not room for that up to the one for their group, and what copies under way write does, too: those of a loop's last iterations bring what nobody reads.
 //!
+//! That an iteration fills a slot anew relies on what the passes before make: a slot is filled for every read of the same iteration where it is
+//! read at all, also under conditions, and whoever reads a box waits for it at its barrier, so that none is on its way when the last read is over.
+//!
 //! Sharing bytes costs a barrier between the last read of the one slot and the first write of the other,
 //! so as long as all slots together are small each has its own. Beyond that they are placed largest
 //! first, each at the lowest offset that no neighbour in time takes (first fit on intervals).
