@@ -281,8 +281,8 @@ impl Kernel {
     }
 
     /// Lets a launch begin before the one ahead of it in the stream has ended, if that one allows it (`gdc_launch_dependents`): the kernel
-    /// itself waits for what it needs (`gdc_wait`). From sm_90; the emulator and older devices run one after the other. See
-    /// [`slow`](crate::guide::slow#5-do-launches-wait-for-each-other) for what is right.
+    /// itself waits for what it needs (`gdc_wait`). From sm_90; the emulator and older devices run one after the other. `guide::slow` says
+    /// what is right, under "Do launches wait for each other?".
     ///
     /// # Errors
     ///
