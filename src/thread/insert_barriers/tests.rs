@@ -116,18 +116,18 @@ fn with_barriers(accesses: &str, second: u32) -> String {
     shown(&func, block, accesses)
 }
 
-/// The same for accesses to the first slot in the body of a loop.
+/// The same in the body of a loop, with slots that share bytes.
 fn looped_with_barriers(accesses: &str) -> String {
     let mut b = ThreadBuilder::new("k", 4);
     let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
-    let place = slot_at(&mut b, 0);
+    let slots = [0, 32].map(|offset| slot_at(&mut b, offset));
     let (body, _) = b.new_block(&[]);
     let (exit, _) = b.new_block(&[]);
     b.jump(body, &[]);
     b.append_block(body);
     b.switch_to(body);
     for letter in accesses.chars() {
-        access(&mut b, body, letter, [place; 2]);
+        access(&mut b, body, letter, slots);
     }
     b.brif(again, (body, &[]), (exit, &[]));
     b.append_block(exit);
@@ -177,6 +177,29 @@ fn copies_wait_for_readers_of_their_entry() {
     assert_eq!(with_barriers("hxc", 64), "hxc");
     assert_eq!(with_barriers("hxw", 64), "hx|w");
     assert_eq!(with_barriers("hxs", 64), "hxs");
+}
+
+/// Each iteration fills both slots anew: who fills the one waits for the readers of the other, those of the iteration before, too.
+#[test]
+fn slots_that_share_bytes_in_a_loop_are_filled_behind_the_readers_of_the_other() {
+    assert_eq!(looped_with_barriers("wrWR"), "|w|r|W|R");
+    assert_eq!(looped_with_barriers("wrsrWR"), "|w|rs|r|W|R");
+    assert_eq!(looped_with_barriers("arWR"), "|a|r|W|R");
+    // Copies by threads, to another entry of a ring, too.
+    assert_eq!(looped_with_barriers("cxrWR"), "|cx|r|W|R");
+    assert_eq!(looped_with_barriers("hxrWR"), "|hx|r|W|R");
+    assert_eq!(looped_with_barriers("wrCxR"), "|w|r|Cx|R");
+    // Products.
+    assert_eq!(looped_with_barriers("wpk0WR"), "|wf|pk0|W|R");
+    assert_eq!(looped_with_barriers("wpkWR"), "|wf|pk0|W|R");
+    assert_eq!(looped_with_barriers("WRwpk"), "0|W|R|wf|pk");
+    // Boxes that the engine brings, where threads wrote and read.
+    assert_eq!(looped_with_barriers("brWR"), "|br|Wf|R");
+    assert_eq!(looped_with_barriers("bpk0WR"), "|bpk0|Wf|R");
+    // Boxes that the engine stores.
+    assert_eq!(looped_with_barriers("wtWR"), "|wf|t?|W|R");
+    assert_eq!(looped_with_barriers("WRwt"), "?|W|R|wf|t");
+    assert_eq!(looped_with_barriers("brWT"), "?|br|Wf|T");
 }
 
 #[test]
