@@ -166,3 +166,67 @@ fn a_recording_ends_with_its_body() {
         "{error:?}"
     );
 }
+
+/// Adds one by way of memory that nobody has afterwards.
+fn step_by_way(step: &Kernel, stream: &Stream, x: &Buffer<i32>) -> Result<(), RuntimeError> {
+    let way = Buffer::<i32>::new(x.device(), 64)?;
+    way.copy_from(stream, x)?;
+    step.launch(stream, 1, (&way,))?;
+    x.copy_from(stream, &way)
+}
+
+#[test]
+fn a_graph_keeps_what_is_dropped_while_it_is_recorded() {
+    let device = emulator(None);
+    let (step, x) = setup(&device);
+    let stream = device.stream();
+    let graph = Graph::capture(&stream, |stream| step_by_way(&step, stream, &x));
+    let graph = graph.expect("it is recorded");
+    // Who needs memory gets other.
+    let filled = Buffer::from_slice(&device, &[7_i32; 64]).expect("there is memory");
+    for runs in 1..=3 {
+        graph.launch(&stream).expect("it runs");
+        assert_eq!((value(&x), value(&filled)), (runs, 7));
+    }
+    // One recording in another: each keeps its own.
+    let other = Stream::new(&device).expect("a stream");
+    let mut inner = None;
+    let outer = Graph::capture(&stream, |stream| {
+        step_by_way(&step, stream, &x)?;
+        inner = Some(Graph::capture(&other, |other| {
+            step_by_way(&step, other, &x)
+        })?);
+        step_by_way(&step, stream, &x)
+    });
+    let (outer, inner) = (outer.expect("it is recorded"), inner.expect("so is this"));
+    outer.launch(&stream).expect("it runs");
+    assert_eq!(value(&x), 5);
+    drop(outer);
+    inner.launch(&stream).expect("it runs");
+    assert_eq!(value(&x), 6);
+}
+
+#[test]
+fn what_a_graph_keeps_goes_with_it() {
+    let device = emulator(None);
+    let (step, _) = setup(&device);
+    let [stream, other] = [(); 2].map(|()| Stream::new(&device).expect("a stream"));
+    for ends in [Ok(()), Err(RuntimeError::NotRecorded)] {
+        // A graph that uses memory which another keeps.
+        let mut user = None;
+        let keeper = Graph::capture(&stream, |_| {
+            let way = Buffer::<i32>::new(&device, 64)?;
+            user = Some(Graph::capture(&other, |other| {
+                way.fill(other, 0)?;
+                step.launch(other, 1, (&way,))
+            })?);
+            ends
+        });
+        let user = user.expect("it is recorded");
+        let has_ended = keeper.is_err();
+        let run = || user.launch(&other).is_ok();
+        assert_eq!(run(), !has_ended);
+        drop(keeper);
+        assert!(!run());
+    }
+}

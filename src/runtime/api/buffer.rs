@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::runtime::api::device::{Backend, Device};
 use crate::runtime::api::dtype::DType;
@@ -11,6 +12,7 @@ use crate::runtime::api::float8::{F8E4M3, F8E5M2};
 use crate::runtime::api::stream::Stream;
 use crate::runtime::api::transfer::{self, bytes_of};
 use crate::runtime::api::view::{View, ViewMut};
+use crate::runtime::execute::kept_memory;
 
 #[cfg(feature = "cuda")]
 use crate::driver;
@@ -138,20 +140,67 @@ elements! {
     f64, F64;
 }
 
-/// Numbers in device memory, freed when dropped; work that uses them still finishes.
+/// Numbers in device memory, freed when dropped; work that uses them still finishes. What a thread drops while it records a
+/// [`Graph`](crate::runtime::Graph) is freed with the graph.
 #[derive(Debug)]
 pub struct Buffer<T: Element> {
     device: Device,
-    storage: Storage,
+    memory: Arc<Memory>,
     len: usize,
     element: PhantomData<T>,
 }
 
+/// Device memory that is freed when dropped.
 #[derive(Debug)]
-enum Storage {
-    Emulated(u64),
+pub(crate) enum Memory {
+    Emulated {
+        device: Device,
+        address: u64,
+    },
     #[cfg(feature = "cuda")]
     Gpu(driver::Buffer),
+}
+
+impl Memory {
+    fn new(device: &Device, bytes: usize) -> Result<Memory, RuntimeError> {
+        match device.backend() {
+            Backend::Emulated(emulated) => Ok(Memory::Emulated {
+                device: device.clone(),
+                address: emulated.memory().try_alloc(bytes)?,
+            }),
+            #[cfg(feature = "cuda")]
+            Backend::Gpu(gpu) => {
+                let buffer = driver::Buffer::new(&gpu.context, bytes);
+                Ok(Memory::Gpu(
+                    buffer.map_err(|error| device.failed(None, error))?,
+                ))
+            }
+        }
+    }
+
+    fn address(&self) -> u64 {
+        match self {
+            Memory::Emulated { address, .. } => *address,
+            #[cfg(feature = "cuda")]
+            Memory::Gpu(buffer) => buffer.ptr().address(),
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        match self {
+            Memory::Emulated { device, address } => {
+                if let Some(emulated) = device.as_emulated() {
+                    // It was allocated there; if it is gone, there is nobody to tell.
+                    let _ = emulated.memory().free(*address);
+                }
+            }
+            // The driver's buffer drops itself.
+            #[cfg(feature = "cuda")]
+            Memory::Gpu(_) => {}
+        }
+    }
 }
 
 impl<T: Element> Buffer<T> {
@@ -163,17 +212,9 @@ impl<T: Element> Buffer<T> {
     pub fn new(device: &Device, len: usize) -> Result<Buffer<T>, RuntimeError> {
         device.usable()?;
         let bytes = len.saturating_mul(T::DTYPE.bytes());
-        let storage = match device.backend() {
-            Backend::Emulated(emulated) => Storage::Emulated(emulated.memory().try_alloc(bytes)?),
-            #[cfg(feature = "cuda")]
-            Backend::Gpu(gpu) => {
-                let buffer = driver::Buffer::new(&gpu.context, bytes);
-                Storage::Gpu(buffer.map_err(|error| device.failed(None, error))?)
-            }
-        };
         Ok(Buffer {
             device: device.clone(),
-            storage,
+            memory: Arc::new(Memory::new(device, bytes)?),
             len,
             element: PhantomData,
         })
@@ -187,13 +228,13 @@ impl<T: Element> Buffer<T> {
     /// There is no memory for them; this thread records a graph.
     pub fn from_slice(device: &Device, values: &[T]) -> Result<Buffer<T>, RuntimeError> {
         let buffer = Buffer::new(device, values.len())?;
-        match (&buffer.storage, device.backend()) {
-            (Storage::Emulated(address), Backend::Emulated(emulated)) => {
+        match (&*buffer.memory, device.backend()) {
+            (Memory::Emulated { address, .. }, Backend::Emulated(emulated)) => {
                 emulated.recording.expect_other_thread("making a buffer")?;
                 emulated.memory().write(*address, &bytes_of(values))?;
             }
             #[cfg(feature = "cuda")]
-            (Storage::Gpu(memory), Backend::Gpu(gpu)) => {
+            (Memory::Gpu(memory), Backend::Gpu(gpu)) => {
                 let written = gpu
                     .copies()
                     .and_then(|stream| memory.write(stream, &T::bits(values)));
@@ -222,13 +263,8 @@ impl<T: Element> Buffer<T> {
 
     /// A pointer to the first number.
     pub fn ptr(&self) -> Pointer<'_> {
-        let address = match &self.storage {
-            Storage::Emulated(address) => *address,
-            #[cfg(feature = "cuda")]
-            Storage::Gpu(buffer) => buffer.ptr().address(),
-        };
         Pointer {
-            address,
+            address: self.memory.address(),
             bytes: self.len * T::DTYPE.bytes(),
             dtype: T::DTYPE,
             device: self.device.id(),
@@ -307,15 +343,7 @@ impl<T: Element> Buffer<T> {
 
 impl<T: Element> Drop for Buffer<T> {
     fn drop(&mut self) {
-        match (&self.storage, self.device.backend()) {
-            (Storage::Emulated(address), Backend::Emulated(emulated)) => {
-                // It was allocated there; if it is gone, there is nobody to tell.
-                let _ = emulated.memory().free(*address);
-            }
-            // The driver's buffer drops itself.
-            #[cfg(feature = "cuda")]
-            _ => {}
-        }
+        kept_memory::keep(&self.memory);
     }
 }
 

@@ -1,18 +1,22 @@
 //! Graphs: launches recorded once and replayed with one call, for kernels that run for less time than a launch takes.
 
-use crate::runtime::api::buffer::Buffer;
+use std::sync::Arc;
+
+use crate::runtime::api::buffer::{Buffer, Memory};
 use crate::runtime::api::device::Device;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::stream::{Event, Stream};
 use crate::runtime::execute::graph_capture::Recorded;
+use crate::runtime::execute::kept_memory::Keeping;
 
 #[cfg(feature = "cuda")]
 use crate::driver::{self, DriverError};
 
 /// Launches in order, ready to run again and again with the arguments that they had.
 ///
-/// Launches, [`Buffer::fill`] and runs of other graphs are recorded, through whichever handle of the stream. Buffers have
-/// to outlive the graph's runs. What waits (reads, writes, [`Stream::synchronize`], making variants of kernels on a GPU)
+/// Launches, [`Buffer::fill`] and runs of other graphs are recorded, through whichever handle of the stream. Buffers that the
+/// recording thread drops meanwhile, as a function with memory of its own for what lies between its launches does, are kept until the
+/// graph is dropped; all others have to outlive the graph's runs. What waits (reads, writes, [`Stream::synchronize`], making variants of kernels on a GPU)
 /// has no place in a recording and spoils it: prepare kernels before ([`Kernel::prepare`](crate::runtime::Kernel::prepare)).
 #[derive(Debug)]
 pub struct Graph {
@@ -21,6 +25,8 @@ pub struct Graph {
     recorded: Vec<Recorded>,
     #[cfg(feature = "cuda")]
     raw: Option<driver::Graph>,
+    /// Only held, and freed behind what uses it.
+    _kept: Vec<Arc<Memory>>,
 }
 
 impl Graph {
@@ -37,6 +43,7 @@ impl Graph {
     ) -> Result<Graph, E> {
         let device = stream.device();
         device.usable()?;
+        let keeping = Keeping::begin();
         #[cfg(feature = "cuda")]
         if let Some(raw) = stream.as_driver() {
             let captured = driver::Graph::capture(raw, |_| body(stream).map_err(Stopped::Body));
@@ -48,6 +55,7 @@ impl Graph {
                 device: device.clone(),
                 recorded: Vec::new(),
                 raw: Some(raw),
+                _kept: keeping.end(),
             });
         }
         let mut recorded = Vec::new();
@@ -61,6 +69,7 @@ impl Graph {
             recorded,
             #[cfg(feature = "cuda")]
             raw: None,
+            _kept: keeping.end(),
         })
     }
 

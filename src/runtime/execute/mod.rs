@@ -5,6 +5,7 @@ pub(in crate::runtime) mod device_log;
 pub(in crate::runtime) mod estimate;
 pub(in crate::runtime) mod executable;
 pub(in crate::runtime) mod graph_capture;
+pub(in crate::runtime) mod kept_memory;
 #[cfg(feature = "cuda")]
 pub(in crate::runtime) mod kept_tensor_maps;
 pub(in crate::runtime) mod launch;
