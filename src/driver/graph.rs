@@ -11,15 +11,15 @@ use core::ffi::c_uint;
 
 /// Work recorded from a stream, ready to run again and again.
 ///
-/// It keeps the modules of the kernels that [`launch`](super::launch()) put into it loaded.
+/// It keeps the modules of the kernels that [`launch`](super::launch()), and runs of other graphs, put into it loaded.
 /// A capture that another library began keeps nothing: there the modules have to outlive it.
 /// Memory is not kept either: buffers have to outlive the graph's runs, as with any launch.
 #[derive(Debug)]
 pub struct Graph {
     context: Context,
     executable: Handle,
-    /// Only held.
-    _modules: Vec<Module>,
+    /// Only held, and passed on to graphs that record a run of this one.
+    modules: Vec<Module>,
 }
 
 impl Graph {
@@ -59,7 +59,7 @@ impl Graph {
         Ok(Graph {
             context: context.clone(),
             executable,
-            _modules: modules,
+            modules,
         })
     }
 
@@ -73,7 +73,11 @@ impl Graph {
         let _current = self.context.enter()?;
         // SAFETY: both handles are alive.
         let code = unsafe { ffi::cuGraphLaunch(self.executable, stream.raw()) };
-        check("cuGraphLaunch", code)
+        check("cuGraphLaunch", code)?;
+        for module in &self.modules {
+            stream.keep(module);
+        }
+        Ok(())
     }
 }
 

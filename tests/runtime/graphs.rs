@@ -207,6 +207,39 @@ fn a_graph_keeps_what_is_dropped_while_it_is_recorded() {
 }
 
 #[test]
+fn a_graph_keeps_what_graphs_keep_that_are_recorded_in_it() {
+    let device = emulator(None);
+    let (step, x) = setup(&device);
+    let [stream, other] = [(); 2].map(|()| Stream::new(&device).expect("a stream"));
+    // A graph that is made, run in the recording, and dropped.
+    let graph = Graph::capture(&stream, |stream| {
+        let inner = Graph::capture(&other, |other| step_by_way(&step, other, &x))?;
+        inner.launch(stream)
+    });
+    graph
+        .and_then(|graph| graph.launch(&stream))
+        .expect("it runs");
+    assert_eq!(value(&x), 1);
+    // A buffer that this one uses and another recording drops, which may fail.
+    for ends in [Ok(()), Err(RuntimeError::NotRecorded)] {
+        let graph = Graph::capture(&stream, |stream| {
+            let way = Buffer::<i32>::new(&device, 64)?;
+            way.fill(stream, 0)?;
+            step.launch(stream, 1, (&way,))?;
+            let inner = Graph::capture(&other, move |_| {
+                drop(way);
+                ends
+            });
+            drop(inner);
+            Ok::<_, RuntimeError>(())
+        });
+        graph
+            .and_then(|graph| graph.launch(&stream))
+            .expect("it runs");
+    }
+}
+
+#[test]
 fn what_a_graph_keeps_goes_with_it() {
     let device = emulator(None);
     let (step, _) = setup(&device);

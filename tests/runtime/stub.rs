@@ -10,7 +10,8 @@ use std::sync::OnceLock;
 use tilelift::driver::{Driver, DriverError};
 use tilelift::runtime::cache::{Cache, Origin, Settings};
 use tilelift::runtime::{
-    Arg, Buffer, Constants, Deadline, Device, DeviceOptions, Kernel, Program, RuntimeError,
+    Arg, Buffer, Constants, Deadline, Device, DeviceOptions, Graph, Kernel, Program, RuntimeError,
+    Stream,
 };
 
 use crate::counting::COUNT;
@@ -207,6 +208,45 @@ fn a_launch_allocates_nothing() {
         "launch",
         &[("STUB_LOG", "")],
     );
+}
+
+#[test]
+fn a_graph_is_destroyed_before_the_memory_that_it_keeps() {
+    if role().is_some() {
+        let device = gpu(None);
+        let [stream, other] = [(); 2].map(|()| Stream::new(&device).expect("a stream"));
+        let record = |stream: &Stream| {
+            let kernel = add(&device);
+            let graph = Graph::capture(stream, |stream| {
+                let x = Buffer::<f32>::new(&device, 256)?;
+                kernel.launch(stream, 1, (&x, &x, &x, 5))
+            });
+            graph.expect("it is recorded")
+        };
+        let x = Buffer::<f32>::new(&device, 256).expect("there is memory");
+        let prepared = add(&device).prepare((&x, &x, &x, 5), &Deadline::default());
+        prepared.expect("it is compiled");
+        drop(record(&stream));
+        // What a graph keeps that is recorded in another is kept by that.
+        let outer = Graph::capture(&stream, |stream| record(&other).launch(stream));
+        drop(outer.expect("it is recorded"));
+        drop(x);
+        return;
+    }
+    let test = "stub::a_graph_is_destroyed_before_the_memory_that_it_keeps";
+    if let Some(log) = run(test, "record", &[]) {
+        let told = |line: &&str| {
+            ["begin", "end", "destroy a g", "free"]
+                .iter()
+                .any(|w| line.starts_with(w))
+        };
+        let words = log.lines().filter(told).map(|line| line.split(' ').next());
+        let words: Vec<&str> = words.flatten().collect();
+        let one = ["begin", "end", "destroy", "free"];
+        let in_another = ["begin", "begin", "end", "destroy", "end", "destroy", "free"];
+        let last = ["free"];
+        assert_eq!(words, [&one[..], &in_another, &last].concat(), "{log}");
+    }
 }
 
 #[test]

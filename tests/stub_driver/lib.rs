@@ -10,6 +10,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::io::Write;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 struct Module {
     ptx: String,
@@ -79,6 +80,8 @@ succeed! {
     cuFuncSetCacheConfig(function: usize, config: c_uint);
     cuStreamQuery(stream: usize);
     cuEventDestroy_v2(event: usize);
+    cuGraphLaunch(graph: usize, stream: usize);
+    cuGraphDestroy(graph: usize);
     cuEventSynchronize(event: usize);
     cuEventQuery(event: usize);
 }
@@ -104,6 +107,8 @@ write_out! {
     cuStreamCreate(stream: usize, flags: c_uint) = 0x2000;
     cuStreamCreateWithPriority(stream: usize, flags: c_uint, priority: c_int) = OF_CUST;
     cuEventCreate(event: usize, flags: c_uint) = 0x3000;
+    cuThreadExchangeStreamCaptureMode(mode: c_uint) = 0;
+    cuGraphInstantiateWithFlags(executable: usize, graph: usize, flags: u64) = 0x5000;
     cuEventElapsedTime(time: f32, start: usize, end: usize) = 1.0;
     cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: c_int, function: usize, threads: c_int, shared: usize) = 4;
 }
@@ -257,7 +262,34 @@ pub unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> c_int
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemFree_v2(_address: u64) -> c_int {
+pub extern "C" fn cuMemFree_v2(address: u64) -> c_int {
+    // Of interest beside graphs alone.
+    if HAS_GRAPHS.load(Ordering::Relaxed) {
+        log(&format!("free {address:x}"));
+    }
+    0
+}
+
+/// Whether a stream was recorded.
+static HAS_GRAPHS: AtomicBool = AtomicBool::new(false);
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamBeginCapture_v2(_stream: usize, _mode: c_uint) -> c_int {
+    HAS_GRAPHS.store(true, Ordering::Relaxed);
+    log("begin a graph");
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamEndCapture(_stream: usize, graph: *mut usize) -> c_int {
+    log("end a graph");
+    unsafe { *graph = 0x4000 };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuGraphExecDestroy(_graph: usize) -> c_int {
+    log("destroy a graph");
     0
 }
 

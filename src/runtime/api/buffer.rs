@@ -141,7 +141,7 @@ elements! {
 }
 
 /// Numbers in device memory, freed when dropped; work that uses them still finishes. What a thread drops while it records a
-/// [`Graph`](crate::runtime::Graph) is freed with the graph.
+/// [`Graph`](crate::runtime::Graph) is freed with the graph, or with the recording if that fails.
 #[derive(Debug)]
 pub struct Buffer<T: Element> {
     device: Device,

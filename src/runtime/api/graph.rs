@@ -7,17 +7,20 @@ use crate::runtime::api::device::Device;
 use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::stream::{Event, Stream};
 use crate::runtime::execute::graph_capture::Recorded;
-use crate::runtime::execute::kept_memory::Keeping;
+use crate::runtime::execute::kept_memory::{Keeping, keep};
 
 #[cfg(feature = "cuda")]
 use crate::driver::{self, DriverError};
 
 /// Launches in order, ready to run again and again with the arguments that they had.
 ///
-/// Launches, [`Buffer::fill`] and runs of other graphs are recorded, through whichever handle of the stream. Buffers that the
-/// recording thread drops meanwhile, as a function with memory of its own for what lies between its launches does, are kept until the
-/// graph is dropped; all others have to outlive the graph's runs. What waits (reads, writes, [`Stream::synchronize`], making variants of kernels on a GPU)
-/// has no place in a recording and spoils it: prepare kernels before ([`Kernel::prepare`](crate::runtime::Kernel::prepare)).
+/// Launches, [`Buffer::fill`] and runs of other graphs are recorded, through whichever handle of the stream. What waits
+/// (reads, writes, [`Stream::synchronize`], making variants of kernels on a GPU) has no place in a recording and spoils it:
+/// prepare kernels before ([`Kernel::prepare`](crate::runtime::Kernel::prepare)).
+///
+/// Buffers and graphs that the recording thread drops meanwhile are kept until the graph is dropped, so that a function may make memory
+/// for what lies between its launches. Each has bytes of its own: a graph takes the sum of such memory, where launches one after the other
+/// take the most of it that is there at a time. All other buffers have to outlive the graph's runs.
 #[derive(Debug)]
 pub struct Graph {
     device: Device,
@@ -25,8 +28,15 @@ pub struct Graph {
     recorded: Vec<Recorded>,
     #[cfg(feature = "cuda")]
     raw: Option<driver::Graph>,
-    /// Only held, and freed behind what uses it.
-    _kept: Vec<Arc<Memory>>,
+    /// Freed behind what uses it.
+    kept: Vec<Arc<Memory>>,
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // Another that is being recorded may have a run of this one.
+        self.kept.iter().for_each(keep);
+    }
 }
 
 impl Graph {
@@ -55,7 +65,7 @@ impl Graph {
                 device: device.clone(),
                 recorded: Vec::new(),
                 raw: Some(raw),
-                _kept: keeping.end(),
+                kept: keeping.end(),
             });
         }
         let mut recorded = Vec::new();
@@ -69,7 +79,7 @@ impl Graph {
             recorded,
             #[cfg(feature = "cuda")]
             raw: None,
-            _kept: keeping.end(),
+            kept: keeping.end(),
         })
     }
 
@@ -99,7 +109,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Milliseconds of one launch by `body`, by `repeats` of it in a graph: the launches' own cost is left out.
+    /// Milliseconds of one launch by `body`, by `repeats` of it in a graph: the launches' own cost is left out. Memory
+    /// that `body` makes is there `repeats` times.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Memory that a graph keeps: what its launches use is not freed before the graph is.
+//! Memory that a graph keeps: what its thread dropped while it was recorded.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::runtime::api::buffer::Memory;
 
 thread_local! {
-    /// For each recording of this thread, one in another, the memory whose owners went meanwhile.
+    /// For each recording of this thread, one in another, the memory that was dropped meanwhile.
     static KEPT: RefCell<Vec<Vec<Arc<Memory>>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -35,10 +35,11 @@ impl Drop for Keeping {
     }
 }
 
-/// Keeps memory if this thread records. A thread that ends records nothing any more.
+/// Keeps memory in each recording of this thread, as any of them may have launches that use it. A thread that ends records nothing any
+/// more.
 pub(crate) fn keep(memory: &Arc<Memory>) {
     let _ = KEPT.try_with(|all| {
-        if let Some(kept) = all.borrow_mut().last_mut() {
+        for kept in all.borrow_mut().iter_mut() {
             kept.push(Arc::clone(memory));
         }
     });

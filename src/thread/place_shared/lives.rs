@@ -5,8 +5,10 @@
 //! up to a wait for them, and what copies under way write does, too: those of a loop's last iterations bring what nobody reads.
 //!
 //! What each iteration of a loop fills anew may end with the iteration: it lies whole in the loop, is not live at its head (no way from
-//! there reads it before something writes it), and no engine accesses it any more at the loop's end. That relies on what the passes
-//! before make: what is written on a way to a read is all that is read there, and whoever reads a box waits for it at its barrier.
+//! there reads it before something writes it), and neither products nor copies access it any more at the loop's end. Boxes that are stored
+//! may be under way: who changes their bytes waits for them (`insert_barriers`). That relies on what the passes before
+//! make: what is written on a way to a read is all that is read there; copies and boxes are started only where they are read or waited
+//! for in the same region; and whoever reads a box waits for it at its barrier.
 
 use std::collections::BTreeMap;
 
@@ -192,7 +194,7 @@ impl Scan {
             for call in last.iter().flat_map(|&last| &func.dfg.insts[last].blocks) {
                 // A block behind this one has no place yet.
                 let (first, end) = scan.blocks[call.block];
-                if first < end && first <= start {
+                if first < end {
                     let all = [&reading, &filling, &boxes].into_iter();
                     scan.loops.push(Loop {
                         head: call.block,
