@@ -35,7 +35,7 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::loops::{Loops, home};
 use crate::ir::attrs::{Attrs, IntPred};
-use crate::ir::dfg::{SourceLoc, ValueDef};
+use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
@@ -329,10 +329,9 @@ fn reciprocal(
         }
         (None, ValueDef::Param(..)) => (home(func, value)?, 0, None),
     };
-    let loc = from.map_or(SourceLoc::default(), |inst| func.dfg.insts[inst].loc);
-    let mut at = Arithmetic(Maker {
-        loc,
-        ..Maker::new(func)
+    let mut at = Arithmetic(match from {
+        Some(inst) => Maker::near(func, inst),
+        None => Maker::new(func),
     });
     let magnitude = match numbers {
         Numbers::Signed => at.magnitude(value).1,
@@ -366,16 +365,13 @@ fn divide(
     known: &mut Known,
 ) {
     let data = &func.dfg.insts[inst];
-    let (op, n, loc, result) = (data.op, data.args[0], data.loc, data.results[0]);
+    let (op, n, result) = (data.op, data.args[0], data.results[0]);
     let is_natural = data.natural().is_some();
     let (value, numbers) = divisor;
     let is_signed = numbers == Numbers::Signed;
     let insts = func.order.insts(block).iter();
     let place = insts.take_while(|&&other| other != inst).count();
-    let mut at = Arithmetic(Maker {
-        loc,
-        ..Maker::new(func)
-    });
+    let mut at = Arithmetic(Maker::near(func, inst));
     let ty = at.func.dfg.ty(n);
     let is_quotient = matches!(op, ThreadOp::Sdiv | ThreadOp::Udiv);
     let n = match numbers != Numbers::Unsigned && !is_quotient {

@@ -12,15 +12,10 @@ use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
 /// A function that writes and reads slots of the given sizes one after the other.
 fn round_trips(sizes: &[u32]) -> ThreadFunction {
     let mut b = ThreadBuilder::new("k", 4);
-    let number = b.const_bits(0, ThreadType::scalar(Elem::F32));
     for &bytes in sizes {
-        let (slot, address) = slot(&mut b, bytes);
-        let mut store = InstData::new(ThreadOp::St, &[address, number]);
-        store.attrs.push(make::slot(slot));
-        b.inst(store, &[]);
-        let mut load = InstData::new(ThreadOp::Ld, &[address]);
-        load.attrs.push(make::slot(slot));
-        b.inst(load, &[ThreadType::scalar(Elem::F32)]);
+        let slot = slot(&mut b, bytes);
+        store(&mut b, slot);
+        load(&mut b, slot);
     }
     b.ret();
     b.finish().expect("everything fits")

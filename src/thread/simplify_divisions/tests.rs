@@ -1,11 +1,14 @@
 //! Tests of `simplify_divisions`: what becomes of divisions, and the products themselves.
 
 use super::{Product, simplify_divisions};
+use crate::ir::dfg::{SourceLine, SourceLoc};
+use crate::ir::function::ThreadFunction;
+use crate::ir::ops::ThreadOp;
 use crate::text::parse::parse_thread;
 use crate::verify::verify;
 
-/// The ops of the first block after the pass, without constants.
-fn becomes(lines: &str) -> (usize, Vec<String>) {
+/// A function of some numbers with these lines.
+fn parsed(lines: &str) -> ThreadFunction {
     let text = format!(
         "thread @k(v0: i32, v10: i64, v20: i32, v21: i16) warps(4) {{\nblock0:\n
             v1 = const {{value = 113}} : i32
@@ -21,7 +24,12 @@ fn becomes(lines: &str) -> (usize, Vec<String>) {
             v15 = splat v20 : i32 x 4
             {lines}\n    return\n}}"
     );
-    let mut func = parse_thread(&text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
+    parse_thread(&text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
+}
+
+/// The ops of the first block after the pass, without constants.
+fn becomes(lines: &str) -> (usize, Vec<String>) {
+    let mut func = parsed(lines);
     let count = simplify_divisions(&mut func);
     assert_eq!(verify(&func), Ok(()), "{func}");
     let text = func.to_string();
@@ -231,4 +239,39 @@ fn what_is_said_of_one_division_says_nothing_of_another() {
             &["udiv", "urem"],
         ),
     ]);
+}
+
+/// The quotient of a later line comes in front of the remainder that it serves.
+#[test]
+fn what_a_division_becomes_has_its_line() {
+    let mut func = parsed("v30 = srem v0, v1 : i32\nv31 = sdiv v0, v1 : i32");
+    let line = |line| SourceLoc(Some(SourceLine(line, 1)).into());
+    let insts = func.order.insts(func.entry).to_vec();
+    for &inst in &insts {
+        let data = &mut func.dfg.insts[inst];
+        match data.op {
+            ThreadOp::Srem => data.loc = line(3),
+            ThreadOp::Sdiv => data.loc = line(5),
+            _ => {}
+        }
+    }
+    assert_eq!(simplify_divisions(&mut func), 2);
+    let after = func.order.insts(func.entry).iter();
+    let after = after.map(|&inst| &func.dfg.insts[inst]);
+    let of = |wanted: u32| {
+        let of = after.clone().filter(move |data| data.loc == line(wanted));
+        let ops = of.filter(|data| data.op != ThreadOp::Const);
+        ops.map(|data| data.op).collect::<Vec<_>>()
+    };
+    let quotient = [
+        ThreadOp::Smulhi,
+        ThreadOp::Sshr,
+        ThreadOp::Ushr,
+        ThreadOp::Iadd,
+    ];
+    assert_eq!(of(5), quotient);
+    assert_eq!(of(3), [ThreadOp::Imul, ThreadOp::Isub]);
+    // All others are those that were there.
+    let others = after.filter(|data| ![line(3), line(5)].contains(&data.loc));
+    assert_eq!(others.count(), insts.len() - 2);
 }
