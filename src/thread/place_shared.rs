@@ -1,6 +1,6 @@
 //! Gives every shared-memory slot its offset.
 //!
-//! Slots live from their first to their last access ([`lives`]). Two slots whose ranges overlap must not share bytes. What products under
+//! Slots live from their first to their last access ([`live_ranges`]). Two slots whose ranges overlap must not share bytes. What products under
 //! way read lives up to the wait for all of them, where there is not room for that up to the one for their group. What an iteration of a
 //! loop fills anew ends with the iteration where more CTAs are resident then, and else lives in all of the loop.
 //!
